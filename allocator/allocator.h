@@ -1,0 +1,188 @@
+// The public header. A caching allocator for one space: a GPU's memory, host memory, or the simulated device.
+//
+// The story of a request, top to bottom: Allocator::allocate -> find a free block and cut it -> on a miss get a segment
+// from the driver -> on refusal walk the ladder, asking again after every rung -> a block, or an error that carries the
+// ledger of that instant. A free merges the block with its free neighbours and keeps it for the next request.
+//
+// Threads: every function may be called from any thread unless it says otherwise. Units: bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <quarry/allocator/counters.h>
+#include <quarry/allocator/ledger.h>
+#include <quarry/allocator/observer.h>
+#include <quarry/allocator/options.h>
+#include <quarry/allocator/result.h>
+#include <quarry/allocator/snapshot.h>
+#include <quarry/allocator/types.h>
+
+namespace quarry {
+
+class Driver;
+class Space;
+struct Block;
+
+// An ordered queue of device work, as one allocator knows it. A cheap value; get one from Allocator::stream.
+class Stream {
+ public:
+  Stream() = default;  // the default stream of any allocator
+  StreamId id() const { return id_; }
+
+ private:
+  friend class Allocator;
+  friend class Allocation;
+  Stream(StreamId id, const Space* space) : id_(id), space_(space) {}
+
+  StreamId id_ = kDefaultStream;
+  const Space* space_ = nullptr;
+};
+
+// All that a request may say. Zero-initialised is valid: no bytes, default stream.
+struct Request {
+  Bytes size;
+  Stream stream = {};
+  Bytes alignment{512};  // a power of two up to 512; larger ones are refused as unsupported
+  Tag tag{};
+  PoolId pool = kDefaultPool;  // only the default pool exists so far; others are refused as unsupported
+};
+
+// One block, owned. Move-only; gives the block back at the end of its scope, in the order of its stream.
+// Not synchronised by itself: one thread at a time, like any value.
+class Allocation {
+ public:
+  Allocation() = default;
+  Allocation(Allocation&& other) noexcept { swap(other); }
+  Allocation& operator=(Allocation&& other) noexcept {
+    Allocation(std::move(other)).swap(*this);
+    return *this;
+  }
+  ~Allocation() { reset(); }
+
+  // Null for a request of no bytes.
+  void* data() const { return reinterpret_cast<void*>(address_.value); }
+  Address address() const { return address_; }
+  std::size_t size() const { return requested_.count; }         // as requested
+  std::size_t block_size() const { return block_size_.count; }  // what it occupies
+  explicit operator bool() const { return block_ != nullptr; }
+
+  // Frees now. Cannot fail.
+  void reset();
+  // Gives up ownership; the caller frees with Allocator::deallocate(pointer).
+  [[nodiscard]] void* release();
+
+ private:
+  friend class Allocator;
+  void swap(Allocation& other) noexcept;
+
+  Space* space_ = nullptr;
+  Block* block_ = nullptr;
+  Address address_;
+  Bytes requested_;
+  Bytes block_size_;
+};
+
+// What Allocator::stats returns; stats::summary prints it.
+struct SpaceStats {
+  std::string device;
+  Counters counters;
+  Ledger ledger;
+};
+
+// A cheap handle to a space, shared by all threads. The space outlives its last live block.
+class Allocator {
+ public:
+  // Opens a space on `driver`. Fails when the driver does not answer or an option is out of its limits.
+  static Result<Allocator> open(std::shared_ptr<Driver> driver, const Options& options = {});
+
+  Allocator(const Allocator& other);
+  Allocator(Allocator&& other) noexcept : space_(std::exchange(other.space_, nullptr)) {}
+  Allocator& operator=(Allocator other) noexcept {
+    std::swap(space_, other.space_);
+    return *this;
+  }
+  ~Allocator();
+
+  // The stream of a native handle; null is the default stream. The same handle gives the same number.
+  Stream stream(void* native_handle);
+
+  // Size 0 gives an empty Allocation and moves no statistic. Fails with out_of_memory (also for 2^60 bytes and more,
+  // without asking the driver), unsupported, or driver. A failed request changes nothing but the caches given back.
+  Result<Allocation> allocate(const Request& request);
+  Result<Allocation> allocate(std::size_t bytes, Stream stream = {});
+  // The only call that throws: OutOfMemory for out_of_memory, std::runtime_error for the rest.
+  Allocation allocate_or_throw(std::size_t bytes, Stream stream = {});
+
+  // For foreign interfaces: plain pointers, and no cap below what the driver refuses. Null for 0 bytes.
+  Result<void*> allocate_raw(std::size_t bytes, Stream stream = {});
+  // `pointer` came from allocate_raw or Allocation::release; null is ignored; anything else is a CHECK failure.
+  void deallocate(void* pointer);
+  // The same, checked against the requested size.
+  void deallocate(void* pointer, std::size_t bytes, Stream stream);
+
+  // Gives every wholly free segment back to the driver; returns the bytes.
+  Bytes empty_cache();
+
+  // Applies an option string (options.h) to later requests. On error nothing changes.
+  Status configure(std::string_view text);
+  Options options() const;
+  // Bounds reserved bytes to floor(fraction x device total); 0..1, 1 removes the bound.
+  Status set_memory_fraction(double fraction);
+  double memory_fraction() const;
+
+  SpaceStats stats() const;
+  Counters counters() const;  // of the space; rows for all, small and large
+  // Of one pool; `invalid` for a pool that does not exist. The default pool is the whole space so far.
+  Result<Counters> counters(PoolId pool) const;
+  Ledger ledger() const;
+  Snapshot snapshot() const;
+  void reset_peak();
+  void reset_accumulated();
+
+  // Segment base and size of a live block.
+  struct Segment {
+    Address address;
+    Bytes size;
+  };
+  Result<Segment> segment_of(const void* pointer) const;
+  // The largest request that could be served without giving anything back: max of device free and largest free block.
+  Bytes largest_available() const;
+
+  // Records go to `observer` until detach; one at a time. The caller keeps it alive until after detach.
+  void attach(Observer& observer);
+  void detach();
+
+  // The first broken invariant of any structure, or an empty string. Walks everything.
+  std::string validate() const;
+
+  // For replay. Adopts `state` (segments, live blocks; gaps are free) into an empty space; the driver is asked for each
+  // segment in order of its number and must return the address the state names.
+  Status restore(const Snapshot& state);
+  // For replay. Gives back the wholly free segment at `base`; invalid if there is none or it is in use.
+  Status release_segment(Address base);
+
+ private:
+  explicit Allocator(Space* space) : space_(space) {}
+  Space* space_ = nullptr;
+};
+
+// Thrown by allocate_or_throw; what() carries the ledger.
+class OutOfMemory : public std::bad_alloc {
+ public:
+  explicit OutOfMemory(std::string message) : message_(std::move(message)) {}
+  const char* what() const noexcept override { return message_.c_str(); }
+
+ private:
+  std::string message_;
+};
+
+// An allocator over this process's pageable memory.
+Result<Allocator> open_host(const Options& options = {});
+
+}  // namespace quarry

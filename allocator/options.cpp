@@ -1,0 +1,200 @@
+#include <quarry/allocator/options.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+#include <quarry/allocator/option_values.h>
+
+namespace quarry {
+
+namespace {
+
+using option_values::SizeRule;
+using option_values::Word;
+
+constexpr SizeRule kMemoryLimit{&Options::memory_limit, 1, Word::unlimited, kUnlimited};
+constexpr SizeRule kLargeSegment{&Options::large_segment_size, 11, Word::none, Bytes{}};
+constexpr SizeRule kMaxSplit{&Options::max_split_size, 20, Word::unlimited, kUnlimited};
+constexpr SizeRule kNonSplit{&Options::max_non_split_rounding, 20, Word::automatic, kUnlimited};
+constexpr SizeRule kPinnedReserve{&Options::pinned_reserve_segment_size, 1, Word::off, Bytes{}};
+constexpr SizeRule kPinnedRound{&Options::pinned_max_round_threshold, 0, Word::unlimited, kUnlimited};
+constexpr SizeRule kPinnedCached{&Options::pinned_max_cached_size, 0, Word::unlimited, kUnlimited};
+
+Status parse_policy(std::string_view value, Options& into) {
+  if (value != "pytorch") return option_values::unsupported("only pytorch is there");
+  into.policy = Policy::pytorch;
+  return Done{};
+}
+
+std::string show_policy(const Options&) { return "pytorch"; }
+
+Status parse_tie_break(std::string_view value, Options& into) {
+  if (value != "address" && value != "segment") return option_values::invalid("must be address or segment");
+  into.tie_break = value == "address" ? TieBreak::address : TieBreak::segment;
+  return Done{};
+}
+
+std::string show_tie_break(const Options& from) { return from.tie_break == TieBreak::address ? "address" : "segment"; }
+
+Status parse_backend(std::string_view value, Options&) {
+  if (value == "native") return Done{};
+  if (value == "cudaMallocAsync") return option_values::unsupported("is not supported: only native is accepted");
+  return option_values::invalid("must be native");
+}
+
+std::string show_backend(const Options&) { return "native"; }
+std::string show_false(const Options&) { return "False"; }
+std::string show_off(const Options&) { return "off"; }
+
+std::string show_fraction(const Options& from) { return option_text::real_text(from.per_process_memory_fraction); }
+
+std::string show_register_threads(const Options& from) { return std::to_string(from.pinned_num_register_threads); }
+
+constexpr OptionInfo size_row(std::string_view key, std::string_view limits, std::string_view summary, Support support,
+                              bool resets, Status (*parse)(std::string_view, Options&),
+                              std::string (*show)(const Options&)) {
+  return {key, "MiB", limits, summary, support, resets, parse, show};
+}
+
+constexpr OptionInfo pinned_flag(std::string_view key, std::string_view summary,
+                                 Status (*parse)(std::string_view, Options&), std::string (*show)(const Options&)) {
+  return {key, "bool", "True or False", summary, Support::without_effect, false, parse, show};
+}
+
+constexpr OptionInfo refused_flag(std::string_view key, std::string_view summary) {
+  return {key, "bool", "False", summary, Support::refused, false, option_values::parse_refused_flag, show_false};
+}
+
+constexpr std::array kTable = {
+    OptionInfo{"policy", "name", "pytorch", "how blocks are cut and found", Support::full, false, parse_policy,
+               show_policy},
+    OptionInfo{"tie_break", "name", "address or segment", "which of several free blocks of equal size is taken",
+               Support::full, false, parse_tie_break, show_tie_break},
+    size_row("memory_limit_mb", ">= 1 or unlimited", "bound on the reserved bytes of the space", Support::full, false,
+             option_values::parse_size<kMemoryLimit>, option_values::show_size<kMemoryLimit>),
+    OptionInfo{"backend", "name", "native", "PyTorch's choice of allocator", Support::refused, false, parse_backend,
+               show_backend},
+    size_row("large_segment_size_mb", "> 10", "segment for large requests below 10 MiB", Support::full, false,
+             option_values::parse_size<kLargeSegment>, option_values::show_size<kLargeSegment>),
+    size_row("max_split_size_mb", ">= 20 or unlimited", "blocks of this size and more are not split", Support::full,
+             true, option_values::parse_size<kMaxSplit>, option_values::show_size<kMaxSplit>),
+    size_row("max_non_split_rounding_mb", ">= 20 or auto",
+             "how much larger an unsplit block may be than its request; auto is the large segment size", Support::full,
+             true, option_values::parse_size<kNonSplit>, option_values::show_size<kNonSplit>),
+    OptionInfo{"roundup_power2_divisions", "count", "a power of two, or a list [MiB:count,...,>:count]",
+               "round sizes up to this many steps per power of two", Support::full, true, option_values::parse_roundup,
+               option_values::show_roundup},
+    OptionInfo{"per_process_memory_fraction", "fraction", "0 to 1", "bound on reserved bytes as a part of the device",
+               Support::full, false, option_values::parse_fraction, show_fraction},
+    OptionInfo{"garbage_collection_threshold", "fraction", "off", "frees old cached segments above this part",
+               Support::refused, true, option_values::parse_gc_threshold, show_off},
+    refused_flag("expandable_segments", "segments that grow in place"),
+    refused_flag("release_lock_on_cudamalloc", "drops the lock around driver calls that get memory"),
+    refused_flag("graph_capture_record_stream_reuse", "reuses blocks of recorded streams inside a capture"),
+    refused_flag("throw_on_cudamalloc_oom", "refuses a request before anything is given back"),
+    pinned_flag("pinned_use_cuda_host_register", "registers ordinary memory instead of asking for pinned memory",
+                option_values::parse_flag<&Options::pinned_use_cuda_host_register>,
+                option_values::show_flag<&Options::pinned_use_cuda_host_register>),
+    OptionInfo{"pinned_num_register_threads", "count", "a power of two from 1 to 128", "threads that touch new pages",
+               Support::without_effect, false, option_values::parse_register_threads, show_register_threads},
+    pinned_flag("pinned_use_background_threads", "looks for finished events on a thread of its own",
+                option_values::parse_flag<&Options::pinned_use_background_threads>,
+                option_values::show_flag<&Options::pinned_use_background_threads>),
+    pinned_flag("pinned_free_catch_all", "PyTorch's switch of that name for freeing pinned memory",
+                option_values::parse_flag<&Options::pinned_free_catch_all>,
+                option_values::show_flag<&Options::pinned_free_catch_all>),
+    size_row("pinned_reserve_segment_size_mb", ">= 1 or off", "one region from which pinned blocks are cut",
+             Support::without_effect, false, option_values::parse_size<kPinnedReserve>,
+             option_values::show_size<kPinnedReserve>),
+    size_row("pinned_max_round_threshold_mb", ">= 0 or unlimited", "larger sizes are not rounded to a power of two",
+             Support::without_effect, false, option_values::parse_size<kPinnedRound>,
+             option_values::show_size<kPinnedRound>),
+    size_row("pinned_max_cached_size_mb", ">= 0 or unlimited", "larger blocks are given back at once",
+             Support::without_effect, false, option_values::parse_size<kPinnedCached>,
+             option_values::show_size<kPinnedCached>),
+};
+static_assert(kTable.size() <= std::tuple_size_v<decltype(Options::origins)>);
+
+const OptionInfo* find_row(std::string_view key) {
+  const auto row = std::find_if(kTable.begin(), kTable.end(), [&](const OptionInfo& info) { return info.key == key; });
+  return row == kTable.end() ? nullptr : &*row;
+}
+
+Origin& origin_of(const OptionInfo& row, Options& options) {
+  return options.origins[static_cast<std::size_t>(&row - kTable.data())];
+}
+
+std::string_view nearest_key(std::string_view key) {
+  constexpr std::size_t kEnough = 64;  // more than any key has; hostile text must not cost more
+  std::string_view nearest;
+  std::size_t least = std::numeric_limits<std::size_t>::max();
+  for (const OptionInfo& row : kTable) {
+    const std::size_t distance = option_text::edit_distance(row.key, key.substr(0, kEnough));
+    if (distance >= least) continue;
+    least = distance;
+    nearest = row.key;
+  }
+  return nearest;
+}
+
+Error unknown_key(std::string_view key) {
+  return option_values::invalid("unknown option " + option_text::quoted(key) + "; the nearest is '" +
+                                std::string(nearest_key(key)) + "'");
+}
+
+Error not_an_entry(std::string_view part) {
+  if (part.empty()) return option_values::invalid("an option is missing between two commas; write key:value,key:value");
+  const std::string_view key = option_text::trim(part.substr(0, part.find(':')));
+  if (find_row(key) == nullptr) return unknown_key(key);
+  return option_values::invalid("option " + std::string(key) + " has no value; write " + std::string(key) + ":value");
+}
+
+Status apply(std::string_view part, Origin origin, Options& into) {
+  const std::optional<option_text::Entry> entry = option_text::split_entry(part);
+  if (!entry) return not_an_entry(part);
+  const OptionInfo* row = find_row(entry->key);
+  if (row == nullptr) return unknown_key(entry->key);
+  const Status parsed = row->parse(entry->value, into);
+  if (!parsed) {
+    return Error{parsed.error().code, "option " + std::string(row->key) + ": " + parsed.error().message + "; got " +
+                                          option_text::quoted(entry->value)};
+  }
+  origin_of(*row, into) = origin;
+  return Done{};
+}
+
+}  // namespace
+
+std::span<const OptionInfo> option_table() { return kTable; }
+
+Result<Options> parse_options(std::string_view text, const Options& base, Origin origin) {
+  Options next = base;
+  for (const std::string_view part : option_text::split_at_commas(text)) {
+    const Status applied = apply(part, origin, next);
+    if (!applied) return applied.error();
+  }
+  return next;
+}
+
+Result<Options> reconfigure(std::string_view text, const Options& base, Origin origin) {
+  const Options defaults;
+  Options start = base;
+  for (const OptionInfo& row : kTable) {
+    if (!row.resets) continue;
+    const Status reset = row.parse(row.show(defaults), start);
+    if (!reset) return reset.error();
+    origin_of(row, start) = Origin::default_value;
+  }
+  return parse_options(text, start, origin);
+}
+
+Result<Options> options_from_environment(const Options& base) {
+  const char* text = std::getenv("QUARRY_CONF");
+  if (text == nullptr) return base;
+  const Result<Options> parsed = parse_options(text, base, Origin::environment);
+  if (!parsed) return Error{parsed.error().code, "QUARRY_CONF: " + parsed.error().message};
+  return parsed;
+}
+
+}  // namespace quarry

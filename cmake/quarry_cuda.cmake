@@ -1,0 +1,21 @@
+# Sets QUARRY_CUDA_VERSION: the version of the CUDA toolkit in use, empty without one.
+include_guard()
+
+set(QUARRY_CUDA_VERSION "")
+if(NOT QUARRY_CUDA MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "QUARRY_CUDA is '${QUARRY_CUDA}': it must be AUTO, ON or OFF")
+endif()
+if(NOT QUARRY_CUDA STREQUAL "OFF")
+  find_package(CUDAToolkit QUIET)
+  if(CUDAToolkit_FOUND)
+    set(QUARRY_CUDA_VERSION ${CUDAToolkit_VERSION})
+  elseif(QUARRY_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "QUARRY_CUDA=ON, but no CUDA toolkit was found. "
+      "Say where it is with -DCUDAToolkit_ROOT=DIR, or build without it: -DQUARRY_CUDA=OFF")
+  endif()
+endif()
+if(QUARRY_CUDA_VERSION)
+  message(STATUS "quarry: CUDA toolkit ${QUARRY_CUDA_VERSION}")
+else()
+  message(STATUS "quarry: no CUDA toolkit (QUARRY_CUDA=${QUARRY_CUDA}); everything else is built")
+endif()

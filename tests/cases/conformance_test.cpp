@@ -1,0 +1,140 @@
+// The recorded answers of PyTorch's allocator and the scripts of the bug reports, all of them, step by step.
+#include <filesystem>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "tests/cases/case_files.h"
+
+namespace quarry::tools {
+namespace {
+
+// How many cases of a file run and agree, differ as known, or wait for what is not built yet.
+struct Tally {
+  std::string file;
+  int pass;
+  int known;
+  int skip;
+};
+
+const Tally kRecorded[] = {
+    {"bug_cases", 15, 0, 6},
+    {"checkpoint", 0, 0, 7},
+    {"config", 0, 2, 1},
+    {"empty_cache", 3, 0, 0},
+    {"expandable", 2, 0, 23},
+    {"fraction", 5, 0, 0},
+    {"gc", 0, 0, 5},
+    {"host", 0, 0, 20},
+    {"max_split", 10, 0, 0},
+    {"oom", 9, 0, 3},
+    {"pools", 1, 0, 19},
+    {"queries", 1, 0, 1},
+    {"resets", 3, 0, 0},
+    {"rounding", 21, 0, 0},
+    {"split", 27, 0, 0},
+    {"streams", 2, 0, 13},
+    {"stress_default", 4, 0, 0},
+    {"stress_expandable", 0, 0, 4},
+    {"stress_expandable_tight_streams", 0, 0, 4},
+    {"stress_gc_fraction", 0, 0, 4},
+    {"stress_max_split_64", 4, 0, 0},
+    {"stress_repeat_sizes", 4, 0, 0},
+    {"stress_roundup_4", 4, 0, 0},
+    {"stress_streams", 0, 0, 4},
+    {"stress_tight_oom", 4, 0, 0},
+};
+
+void PrintTo(const Tally& tally, std::ostream* out) { *out << tally.file; }
+
+std::string describe(const CaseResult& result) {
+  if (!result.failure) return {};
+  const Difference& d = *result.failure;
+  return result.file + " " + result.name + " step " + (d.step ? std::to_string(*d.step) : "load") + " (" + d.step_text +
+         ") " + d.key + ": expected " + d.expected + ", got " + d.got;
+}
+
+class Conformance : public testing::TestWithParam<Tally> {};
+
+TEST_P(Conformance, StepByStep) {
+  const auto cases = read_cases(data_path("conformance/" + GetParam().file + ".json.gz"));
+  ASSERT_TRUE(cases) << cases.error().message;
+  const auto known = read_known(data_path("known_differences.txt"));
+  ASSERT_TRUE(known) << known.error().message;
+  std::vector<CaseResult> results;
+  std::array<int, 4> counts{};
+  std::set<std::string> reasons;
+  for (const Case& one : *cases) {
+    results.push_back(run_case(one, *known));
+    const CaseResult& result = results.back();
+    EXPECT_NE(result.outcome, CaseOutcome::fail) << describe(result);
+    ++counts[static_cast<std::size_t>(result.outcome)];
+    if (result.outcome == CaseOutcome::skip) reasons.insert(result.reason);
+  }
+  EXPECT_EQ(counts[0], GetParam().pass);
+  EXPECT_EQ(counts[3], GetParam().known);
+  EXPECT_EQ(counts[2], GetParam().skip);
+  for (const KnownDifference& entry : unused_known(*known, results)) {
+    ADD_FAILURE() << "known_differences.txt line " << entry.line << " was not seen";
+  }
+  if (counts[0] + counts[1] + counts[3] > 0) return;
+  std::string all;
+  for (const std::string& reason : reasons) all += (all.empty() ? "" : "; ") + reason;
+  GTEST_SKIP() << all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Recorded, Conformance, testing::ValuesIn(kRecorded),
+                         [](const auto& instance) { return instance.param.file; });
+
+TEST(ConformanceFiles, NoneIsLeftOut) {
+  std::set<std::string> there;
+  for (const auto& entry : std::filesystem::directory_iterator(data_path("conformance"))) {
+    there.insert(entry.path().filename().string());
+  }
+  std::set<std::string> listed;
+  for (const Tally& tally : kRecorded) listed.insert(tally.file + ".json.gz");
+  EXPECT_EQ(there, listed);
+}
+
+struct Script {
+  std::string name;
+  bool runs;
+};
+const Script kScripts[] = {
+    {"BR-01", true}, {"BR-01b", true}, {"BR-02", true},  {"BR-03", false},  {"BR-04", false}, {"BR-13", true},
+    {"BR-15", true}, {"BR-16", true},  {"BR-28", true},  {"BR-29", true},   {"BR-30", true},  {"BR-31", true},
+    {"BR-33", true}, {"BR-35", true},  {"BR-39", false}, {"BR-39b", false}, {"BR-42", false}, {"BR-43", false},
+    {"BR-50", true}, {"BR-51", true},  {"BR-52", true},
+};
+
+void PrintTo(const Script& script, std::ostream* out) { *out << script.name; }
+
+class BugCase : public testing::TestWithParam<Script> {};
+
+TEST_P(BugCase, Expectations) {
+  const auto cases = read_cases(data_path("ops/" + GetParam().name + ".ops"));
+  ASSERT_TRUE(cases) << cases.error().message;
+  ASSERT_EQ(cases->size(), 1u);
+  const CaseResult result = run_case(cases->front());
+  EXPECT_EQ(result.outcome, GetParam().runs ? CaseOutcome::pass : CaseOutcome::skip) << describe(result);
+  if (result.outcome == CaseOutcome::skip) GTEST_SKIP() << result.reason;
+}
+
+INSTANTIATE_TEST_SUITE_P(Scripts, BugCase, testing::ValuesIn(kScripts), [](const auto& instance) {
+  std::string name = instance.param.name;
+  std::erase(name, '-');
+  return name;
+});
+
+TEST(BugCaseFiles, NoneIsLeftOut) {
+  std::set<std::string> there;
+  for (const auto& entry : std::filesystem::directory_iterator(data_path("ops"))) {
+    there.insert(entry.path().stem().string());
+  }
+  std::set<std::string> listed;
+  for (const Script& script : kScripts) listed.insert(script.name);
+  EXPECT_EQ(there, listed);
+}
+
+}  // namespace
+}  // namespace quarry::tools

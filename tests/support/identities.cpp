@@ -1,0 +1,208 @@
+#include "support/identities.h"
+
+#include <algorithm>
+#include <map>
+
+namespace quarry::oracle {
+namespace {
+
+std::string at(Address address) { return " at " + std::to_string(address.value); }
+
+std::string differs(const std::string& what, std::uint64_t kept, std::uint64_t walked) {
+  return what + " is " + std::to_string(kept) + ", the walk says " + std::to_string(walked);
+}
+
+bool off_grid(std::uint64_t n) { return n % 512 != 0; }
+
+std::string broken_block(const BlockView& block, const BlockView* before) {
+  if (off_grid(block.address.value) || off_grid(block.size.count) || block.size.count == 0) {
+    return "a block off the 512 byte grid" + at(block.address);
+  }
+  if (before != nullptr && before->state == BlockState::free && block.state == BlockState::free) {
+    return "two free neighbours" + at(block.address);
+  }
+  if (block.state != BlockState::free && block.requested > block.size)
+    return "a block below its request" + at(block.address);
+  return {};
+}
+
+std::string broken_segment(const SegmentView& segment) {
+  Address next = segment.address;
+  const BlockView* before = nullptr;
+  for (const BlockView& block : segment.blocks) {
+    if (block.address != next) return "blocks overlap or leave a gap" + at(block.address);
+    if (std::string broken = broken_block(block, before); !broken.empty()) return broken;
+    next = block.address + block.size;
+    before = &block;
+  }
+  if (next != segment.address + segment.size) return "blocks do not fill their segment" + at(segment.address);
+  return {};
+}
+
+// The sums of a walk over blocks of one class, or of both.
+struct Walked {
+  std::int64_t segments = 0, reserved = 0, live = 0, allocated = 0, active = 0, active_bytes = 0, requested = 0;
+  std::int64_t idle = 0, idle_bytes = 0;
+
+  void add(const SegmentView& segment) {
+    ++segments;
+    reserved += static_cast<std::int64_t>(segment.size.count);
+    for (const BlockView& block : segment.blocks) add(block, segment.blocks.size() > 1);
+  }
+  void add(const BlockView& block, bool split) {
+    const auto size = static_cast<std::int64_t>(block.size.count);
+    if (block.state == BlockState::free) {
+      if (split) ++idle, idle_bytes += size;
+      return;
+    }
+    if (block.state == BlockState::live) ++live, allocated += size;
+    ++active;
+    active_bytes += size;
+    requested += static_cast<std::int64_t>(block.requested.count);
+  }
+  // In the order of Metric.
+  std::array<std::int64_t, kMetricNames.size()> values() const {
+    return {live, segments, active, idle, allocated, reserved, active_bytes, idle_bytes, requested};
+  }
+};
+
+struct Walk {
+  Walked all, small_pool, large_pool;
+};
+
+Walk walk(const Snapshot& snapshot) {
+  Walk sums;
+  for (const SegmentView& segment : snapshot.segments) {
+    sums.all.add(segment);
+    (segment.size_class == SizeClass::small ? sums.small_pool : sums.large_pool).add(segment);
+  }
+  return sums;
+}
+
+std::string broken_row(const std::string& name, const MetricRow& row, std::int64_t all, std::int64_t small,
+                       std::int64_t large) {
+  if (row.all.current != all || row.small_pool.current != small || row.large_pool.current != large) {
+    return name + ": current " + std::to_string(row.all.current) + " = " + std::to_string(row.small_pool.current) +
+           " + " + std::to_string(row.large_pool.current) + ", the walk says " + std::to_string(all) + " = " +
+           std::to_string(small) + " + " + std::to_string(large);
+  }
+  if (row.all.allocated != row.small_pool.allocated + row.large_pool.allocated ||
+      row.all.freed != row.small_pool.freed + row.large_pool.freed) {
+    return name + ": the total is not the sum of its rows";
+  }
+  for (const Stat* stat : {&row.all, &row.small_pool, &row.large_pool}) {
+    if (stat->peak < stat->current) return name + ": peak below current";
+  }
+  return {};
+}
+
+bool flows(const Stat& now, const Stat& base) { return now.allocated - now.freed == now.current - base.current; }
+
+}  // namespace
+
+std::string broken_layout(const Snapshot& snapshot, std::span<const LiveBlock> live) {
+  std::map<Address, BlockView> walked;
+  Address end;
+  for (const SegmentView& segment : snapshot.segments) {
+    if (segment.address < end) return "segments overlap or are out of order" + at(segment.address);
+    end = segment.address + segment.size;
+    if (std::string broken = broken_segment(segment); !broken.empty()) return broken;
+    for (const BlockView& block : segment.blocks) {
+      if (block.state == BlockState::live) walked.emplace(block.address, block);
+    }
+  }
+  if (walked.size() != live.size()) return differs("number of live blocks", live.size(), walked.size());
+  for (const LiveBlock& block : live) {
+    const auto found = walked.find(block.address);
+    if (found == walked.end()) return "a live block is in no segment" + at(block.address);
+    if (found->second.size != block.size) return "a live block has another size" + at(block.address);
+    if (found->second.requested != block.requested) return "a live block has another request" + at(block.address);
+  }
+  return {};
+}
+
+std::string broken_counters(const Counters& counters, const Snapshot& snapshot) {
+  const Walk sums = walk(snapshot);
+  const auto all = sums.all.values();
+  const auto small = sums.small_pool.values();
+  const auto large = sums.large_pool.values();
+  for (std::size_t i = 0; i < kMetricNames.size(); ++i) {
+    std::string broken = broken_row(std::string(kMetricNames[i]), counters.metrics[i], all[i], small[i], large[i]);
+    if (!broken.empty()) return broken;
+  }
+  return {};
+}
+
+std::string broken_flow(const Counters& counters, const Counters& baseline) {
+  for (std::size_t i = 0; i < kMetricNames.size(); ++i) {
+    const MetricRow& now = counters.metrics[i];
+    const MetricRow& base = baseline.metrics[i];
+    if (!flows(now.all, base.all) || !flows(now.small_pool, base.small_pool) ||
+        !flows(now.large_pool, base.large_pool)) {
+      return std::string(kMetricNames[i]) + ": allocated - freed is not what current grew by";
+    }
+  }
+  for (std::size_t i = 0; i < kGaugeNames.size(); ++i) {
+    if (!flows(counters.gauges[i], baseline.gauges[i])) {
+      return std::string(kGaugeNames[i]) + ": allocated - freed is not what current grew by";
+    }
+  }
+  return {};
+}
+
+std::string broken_ledger(const Ledger& ledger, const Counters& counters, const Snapshot& snapshot) {
+  std::uint64_t releasable = 0, stranded = 0, largest = 0, free_blocks = 0, requested = 0;
+  for (const SegmentView& segment : snapshot.segments) {
+    for (const BlockView& block : segment.blocks) {
+      if (block.state == BlockState::live) requested += block.requested.count;
+      if (block.state != BlockState::free) continue;
+      ++free_blocks;
+      largest = std::max(largest, block.size.count);
+      (segment.blocks.size() == 1 ? releasable : stranded) += block.size.count;
+    }
+  }
+  const auto current = [&](Metric m) { return static_cast<std::uint64_t>(counters[m].all.current); };
+  const std::uint64_t pending = current(Metric::active_bytes) - current(Metric::allocated_bytes);
+  const std::pair<const char*, std::pair<std::uint64_t, std::uint64_t>> figures[] = {
+      {"ledger.requested", {ledger.requested.count, requested}},
+      {"ledger.allocated", {ledger.allocated.count, current(Metric::allocated_bytes)}},
+      {"ledger.pending", {ledger.pending.count, pending}},
+      {"ledger.reserved", {ledger.reserved.count, current(Metric::reserved_bytes)}},
+      {"ledger.releasable", {ledger.releasable.count, releasable}},
+      {"ledger.stranded", {ledger.stranded.count, stranded}},
+      {"ledger.largest_free", {ledger.largest_free.count, largest}},
+      {"ledger.free_blocks", {ledger.free_blocks, free_blocks}},
+      {"ledger.live_blocks", {ledger.live_blocks, current(Metric::allocation)}},
+      {"ledger.segments", {ledger.segments, snapshot.segments.size()}},
+      {"reserved", {ledger.reserved.count, (ledger.active() + ledger.releasable + ledger.stranded).count}},
+  };
+  for (const auto& [name, pair] : figures) {
+    if (pair.first != pair.second) return differs(name, pair.first, pair.second);
+  }
+  if (ledger.requested > ledger.allocated || ledger.allocated > ledger.active() || ledger.active() > ledger.reserved) {
+    return "requested <= allocated <= active <= reserved does not hold";
+  }
+  if (ledger.peak_requested < ledger.requested || ledger.peak_allocated < ledger.allocated ||
+      ledger.peak_reserved < ledger.reserved) {
+    return "a peak of the ledger lies below its current value";
+  }
+  return {};
+}
+
+std::string broken_identity(const Allocator& allocator, const sim::Device* device, std::span<const LiveBlock> live,
+                            const Counters& baseline) {
+  if (std::string broken = allocator.validate(); !broken.empty()) return "validate: " + broken;
+  const Snapshot snapshot = allocator.snapshot();
+  const Counters counters = allocator.counters();
+  const Ledger ledger = allocator.ledger();
+  if (std::string broken = broken_layout(snapshot, live); !broken.empty()) return broken;
+  if (std::string broken = broken_counters(counters, snapshot); !broken.empty()) return broken;
+  if (std::string broken = broken_flow(counters, baseline); !broken.empty()) return broken;
+  if (std::string broken = broken_ledger(ledger, counters, snapshot); !broken.empty()) return broken;
+  if (device == nullptr) return {};
+  if (device->in_use() != ledger.reserved) return differs("reserved", ledger.reserved.count, device->in_use().count);
+  if (device->segments() != ledger.segments) return differs("segments", ledger.segments, device->segments());
+  return {};
+}
+
+}  // namespace quarry::oracle

@@ -1,0 +1,126 @@
+#include "tools/cases/run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tools/cases/compare.h"
+#include "tools/cases/session.h"
+
+namespace quarry::tools {
+namespace {
+
+class Runner {
+ public:
+  Runner(const Case& one, const KnownDifferences& known) : case_(one), known_(known), session_(one) {
+    result_.file = one.file;
+    result_.name = one.name;
+  }
+
+  CaseResult run() {
+    if (load()) {
+      for (std::size_t i = 0; i < case_.steps.size() && !result_.failure; ++i) run_step(i);
+      if (!result_.failure && !case_.steps.empty()) finish();
+    }
+    if (result_.failure) {
+      result_.outcome = CaseOutcome::fail;
+    } else if (!result_.known.empty()) {
+      result_.outcome = CaseOutcome::known;
+    }
+    return std::move(result_);
+  }
+
+ private:
+  // True if there is something to run.
+  bool load() {
+    const Status opened = session_.open(case_);
+    const bool refused = !opened;
+    if (refused != case_.refused_at_load) {
+      settle({std::nullopt,
+              {},
+              0,
+              "refused_at_load",
+              case_.refused_at_load ? "refused" : "accepted",
+              refused ? "refused: " + opened.error().message : "accepted"});
+    }
+    if (refused || case_.refused_at_load) return false;  // after a known refusal nothing can be asked
+    for (Difference& difference : comparison_.start(case_, session_)) settle(std::move(difference));
+    return !result_.failure;
+  }
+
+  void run_step(std::size_t index) {
+    const Step& step = case_.steps[index];
+    const auto seen = session_.apply(step.operation);
+    if (!seen) {
+      settle({index, step.text, step.line, "operation", "can run", seen.error().message});
+      return;
+    }
+    const bool is_check = std::holds_alternative<op::Check>(step.operation);
+    auto differences = step.answer ? comparison_.step(*step.answer, *seen, is_check, session_)
+                                   : compare_unrecorded(*seen, step.operation);
+    if (const auto* expect = std::get_if<op::Expect>(&step.operation)) {
+      std::ranges::move(compare_expect(*expect, session_), std::back_inserter(differences));
+    }
+    for (Difference& difference : differences) {
+      difference.step = index;
+      difference.step_text = step.text;
+      difference.line = step.line;
+      settle(std::move(difference));
+    }
+  }
+
+  void finish() {
+    const std::string broken = session_.validate();
+    const Step& last = case_.steps.back();
+    if (!broken.empty()) settle({case_.steps.size() - 1, last.text, last.line, "validate", "", broken});
+  }
+
+  // A known difference is listed; the first other one is the failure.
+  void settle(Difference difference) {
+    if (!difference.step) difference.step_text = "load";
+    if (known_.contains(case_.file, case_.name, difference.step, difference.key)) {
+      result_.known.push_back(std::move(difference));
+    } else if (!result_.failure) {
+      result_.failure = std::move(difference);
+    }
+  }
+
+  const Case& case_;
+  const KnownDifferences& known_;
+  Session session_;
+  Comparison comparison_;
+  CaseResult result_;
+};
+
+bool shows(const CaseResult& result, const KnownDifference& entry) {
+  return std::ranges::any_of(result.known, [&](const Difference& difference) {
+    return difference.step == entry.step && difference.key == entry.key;
+  });
+}
+
+}  // namespace
+
+std::string_view outcome_name(CaseOutcome outcome) {
+  constexpr std::array<std::string_view, 4> kNames = {"pass", "fail", "skip", "known"};
+  return kNames[static_cast<std::size_t>(outcome)];
+}
+
+CaseResult run_case(const Case& one, const KnownDifferences& known) {
+  if (const std::string_view missing = missing_feature(one); !missing.empty()) {
+    return {one.file, one.name, CaseOutcome::skip, std::nullopt, {}, std::string(missing)};
+  }
+  return Runner(one, known).run();
+}
+
+std::vector<KnownDifference> unused_known(const KnownDifferences& known, std::span<const CaseResult> results) {
+  std::vector<KnownDifference> unused;
+  for (const KnownDifference& entry : known.entries()) {
+    const auto result = std::ranges::find_if(
+        results, [&](const CaseResult& r) { return r.file == entry.file && r.name == entry.name; });
+    if (result == results.end()) continue;
+    const bool ran = result->outcome == CaseOutcome::pass || result->outcome == CaseOutcome::known;
+    if (ran && !shows(*result, entry)) unused.push_back(entry);
+  }
+  return unused;
+}
+
+}  // namespace quarry::tools
