@@ -20,7 +20,6 @@ Status check_request(const Request& request) {
   if (request.alignment > kMinBlock) {
     return Error{ErrorCode::unsupported, "alignment above 512 is not supported by the pytorch policy"};
   }
-  if (request.pool != kDefaultPool) return Error{ErrorCode::unsupported, "only the default pool exists"};
   return Done{};
 }
 
@@ -34,6 +33,11 @@ void Allocation::swap(Allocation& other) noexcept {
   std::swap(address_, other.address_);
   std::swap(requested_, other.requested_);
   std::swap(block_size_, other.block_size_);
+}
+
+void Allocation::used_on(Stream stream) {
+  QUARRY_CHECK(stream.space_ == nullptr || stream.space_ == space_, "a stream of another allocator");
+  if (block_ != nullptr) space_->used_on(block_, stream.id());
 }
 
 void Allocation::reset() {
@@ -67,6 +71,9 @@ Allocator::~Allocator() {
 }
 
 Stream Allocator::stream(void* native_handle) { return {space_->resolve_stream(native_handle), space_}; }
+
+void Allocator::retire(Stream stream) { space_->retire_stream(stream.id()); }
+void Allocator::make_current(Stream stream) { space_->make_current(stream.id()); }
 
 // Allocator: requests -------------------------------------------------------------------------------------------------
 
@@ -121,6 +128,11 @@ void Allocator::deallocate(void* pointer, std::size_t bytes, Stream stream) {
   space_->free(Address{reinterpret_cast<std::uint64_t>(pointer)}, &claim);
 }
 
+void Allocator::used_on(const void* pointer, Stream stream) {
+  QUARRY_CHECK(stream.space_ == nullptr || stream.space_ == space_, "a stream of another allocator");
+  if (pointer != nullptr) space_->used_on(Address{reinterpret_cast<std::uint64_t>(pointer)}, stream.id());
+}
+
 // Allocator: the rest is Space's --------------------------------------------------------------------------------------
 
 Bytes Allocator::empty_cache() { return space_->empty_cache(); }
@@ -130,10 +142,23 @@ Status Allocator::set_memory_fraction(double fraction) { return space_->set_memo
 double Allocator::memory_fraction() const { return space_->memory_fraction(); }
 SpaceStats Allocator::stats() const { return {space_->device_name(), space_->counters(), space_->ledger()}; }
 Counters Allocator::counters() const { return space_->counters(); }
-Result<Counters> Allocator::counters(PoolId pool) const {
-  if (pool != kDefaultPool) return Error{ErrorCode::invalid, "no such pool"};
-  return space_->counters();
+Result<Counters> Allocator::counters(PoolId pool) const { return space_->counters(pool); }
+void Allocator::add_reclaim_callback(std::function<bool()> callback) {
+  space_->add_reclaim_callback(std::move(callback));
 }
+void Allocator::add_oom_observer(std::function<void(const OutOfMemoryEvent&)> observer) {
+  space_->add_oom_observer(std::move(observer));
+}
+Status Allocator::create_pool(PoolId id) { return space_->create_pool(id); }
+Status Allocator::begin_pool(PoolId id, PoolScope scope, Stream stream) {
+  return space_->begin_pool(id, scope, stream.id());
+}
+Status Allocator::end_pool(PoolId id) { return space_->end_pool(id); }
+Status Allocator::release_pool(PoolId id) { return space_->release_pool(id); }
+Result<std::uint64_t> Allocator::pool_use_count(PoolId id) const { return space_->pool_use_count(id); }
+Status Allocator::set_pool_no_split(PoolId id) { return space_->set_pool_no_split(id); }
+void Allocator::set_pool_use_on_oom(PoolId id) { space_->set_pool_use_on_oom(id); }
+Result<Bytes> Allocator::empty_pool(PoolId id) { return space_->empty_pool(id); }
 Ledger Allocator::ledger() const { return space_->ledger(); }
 Snapshot Allocator::snapshot() const { return space_->snapshot(); }
 void Allocator::reset_peak() { space_->reset_peak(); }
@@ -144,6 +169,7 @@ void Allocator::detach() { space_->set_observer(nullptr); }
 std::string Allocator::validate() const { return space_->validate(); }
 Status Allocator::restore(const Snapshot& state) { return space_->restore(state); }
 Status Allocator::release_segment(Address base) { return space_->release_segment(base); }
+Status Allocator::unmap_range(Address base, Bytes size) { return space_->unmap_range(base, size); }
 
 Result<Allocator::Segment> Allocator::segment_of(const void* pointer) const {
   return space_->segment_of({reinterpret_cast<std::uint64_t>(pointer)});

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <new>
 #include <string>
@@ -50,7 +51,7 @@ struct Request {
   Stream stream = {};
   Bytes alignment{512};  // a power of two up to 512; larger ones are refused as unsupported
   Tag tag{};
-  PoolId pool = kDefaultPool;  // only the default pool exists so far; others are refused as unsupported
+  PoolId pool = kDefaultPool;  // a pool in use; the default leaves the choice to the open scopes
 };
 
 // One block, owned. Move-only; gives the block back at the end of its scope, in the order of its stream.
@@ -72,6 +73,9 @@ class Allocation {
   std::size_t block_size() const { return block_size_.count; }  // what it occupies
   explicit operator bool() const { return block_ != nullptr; }
 
+  // Work queued on `stream` so far reads or writes the block: its bytes are not reused before that work is done. Call
+  // it after queueing and before freeing. Nothing for the block's own stream.
+  void used_on(Stream stream);
   // Frees now. Cannot fail.
   void reset();
   // Gives up ownership; the caller frees with Allocator::deallocate(pointer).
@@ -86,6 +90,16 @@ class Allocation {
   Address address_;
   Bytes requested_;
   Bytes block_size_;
+};
+
+// Which requests a pool scope takes.
+enum class PoolScope : std::uint8_t { process, stream, thread };
+
+// Told to out-of-memory observers after a refusal, without any lock.
+struct OutOfMemoryEvent {
+  Bytes requested;
+  Bytes segment;  // what the driver would have been asked for
+  Ledger ledger;
 };
 
 // What Allocator::stats returns; stats::summary prints it.
@@ -112,6 +126,13 @@ class Allocator {
   // The stream of a native handle; null is the default stream. The same handle gives the same number.
   Stream stream(void* native_handle);
 
+  // Waits for the stream's work, then forgets the handle: call it before destroying the stream. Its number is never
+  // given out again, and requests on it are a CHECK failure from now on.
+  void retire(Stream stream);
+  // The stream this thread queues work on. Only captures need it: one is seen by the threads whose current stream takes
+  // part in it. The default stream at first.
+  void make_current(Stream stream);
+
   // Size 0 gives an empty Allocation and moves no statistic. Fails with out_of_memory (also for 2^60 bytes and more,
   // without asking the driver), unsupported, or driver. A failed request changes nothing but the caches given back.
   Result<Allocation> allocate(const Request& request);
@@ -126,7 +147,11 @@ class Allocator {
   // The same, checked against the requested size.
   void deallocate(void* pointer, std::size_t bytes, Stream stream);
 
-  // Gives every wholly free segment back to the driver; returns the bytes.
+  // As Allocation::used_on; null and pointers of others are ignored.
+  void used_on(const void* pointer, Stream stream);
+
+  // Waits for every pending free, then gives every wholly free segment back to the driver; returns the bytes. While
+  // this thread sees an open capture it waits for nothing and gives back only what released pools hold.
   Bytes empty_cache();
 
   // Applies an option string (options.h) to later requests. On error nothing changes.
@@ -136,16 +161,33 @@ class Allocator {
   Status set_memory_fraction(double fraction);
   double memory_fraction() const;
 
+  // Asked when the driver is about to be asked for memory; true = something was freed. May free blocks, must not
+  // allocate or call empty_cache.
+  void add_reclaim_callback(std::function<bool()> callback);
+  void add_oom_observer(std::function<void(const OutOfMemoryEvent&)> observer);
+
+  // Private pools. A pool lives while its use count is above 0 (creators and scopes); after that its segments go back
+  // at the next empty_cache, each as soon as nothing lives in it. Errors are `invalid`.
+  Status create_pool(PoolId id);  // or one more user of it
+  // Requests that match `scope` come from the pool until end_pool; scopes nest, the last one wins. Counts as a user.
+  Status begin_pool(PoolId id, PoolScope scope = PoolScope::process, Stream stream = {});
+  Status end_pool(PoolId id);  // the user that begin_pool counted stays
+  Status release_pool(PoolId id);
+  Result<std::uint64_t> pool_use_count(PoolId id) const;
+  Status set_pool_no_split(PoolId id);  // one request per segment
+  void set_pool_use_on_oom(PoolId id);  // lends to the default pool when the device is full; outlives the pool
+  Result<Bytes> empty_pool(PoolId id);  // empty_cache of one released pool
+
   SpaceStats stats() const;
   Counters counters() const;  // of the space; rows for all, small and large
-  // Of one pool; `invalid` for a pool that does not exist. The default pool is the whole space so far.
+  // Of one pool; `invalid` for an id that was never used. Counters of a pool outlive it.
   Result<Counters> counters(PoolId pool) const;
   Ledger ledger() const;
   Snapshot snapshot() const;
   void reset_peak();
   void reset_accumulated();
 
-  // Segment base and size of a live block.
+  // Segment base and size of a live block; `invalid` for one in an expandable segment, which is mapped page by page.
   struct Segment {
     Address address;
     Bytes size;
@@ -161,11 +203,14 @@ class Allocator {
   // The first broken invariant of any structure, or an empty string. Walks everything.
   std::string validate() const;
 
-  // For replay. Adopts `state` (segments, live blocks; gaps are free) into an empty space; the driver is asked for each
-  // segment in order of its number and must return the address the state names.
+  // For replay. Adopts `state` (segments, live blocks; gaps are free) into an empty space; pools it names get one user;
+  // the driver is asked for each segment in order of its number and must return the address the state names; for an
+  // expandable one, for a reservation at the lowest of its views.
   Status restore(const Snapshot& state);
   // For replay. Gives back the wholly free segment at `base`; invalid if there is none or it is in use.
   Status release_segment(Address base);
+  // For replay. Unmaps whole pages inside one free block of an expandable segment; invalid if the range is none.
+  Status unmap_range(Address base, Bytes size);
 
  private:
   explicit Allocator(Space* space) : space_(space) {}
@@ -184,5 +229,9 @@ class OutOfMemory : public std::bad_alloc {
 
 // An allocator over this process's pageable memory.
 Result<Allocator> open_host(const Options& options = {});
+
+// An allocator over CUDA device `ordinal`. An error where no GPU answers, never a simulation; the codes are those of
+// driver/cuda.h, and `unsupported` in a build without CUDA.
+Result<Allocator> open_device(int ordinal, const Options& options = {});
 
 }  // namespace quarry

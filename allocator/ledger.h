@@ -4,19 +4,47 @@
 //   active = allocated + pending      reserved = active + releasable + stranded
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include <quarry/allocator/types.h>
 
 namespace quarry {
 
+// Bytes that wait for work on one stream; a block that waits for several counts under the lowest number.
+struct PendingOn {
+  StreamId stream = kDefaultStream;
+  Bytes bytes;
+};
+
+// What belongs to one stream. A stream's cached bytes serve no other stream.
+struct StreamRow {
+  StreamId stream = kDefaultStream;
+  Bytes active;  // live and pending blocks
+  Bytes cached;  // free blocks
+};
+
+// A block that keeps its whole segment from going back.
+struct Stranding {
+  Address block;
+  Bytes size;
+  Tag tag{};
+  bool pending = false;
+  Bytes strands;  // free bytes of its segment
+};
+
+inline constexpr std::size_t kMostStranding = 5;
+
 struct Ledger {
-  Bytes requested;   // live requests, as the caller asked
-  Bytes allocated;   // live blocks
-  Bytes pending;     // freed by the caller, still used on another stream
-  Bytes reserved;    // got from the driver
-  Bytes releasable;  // free bytes in wholly free segments
-  Bytes stranded;    // free bytes that share their segment with something live or pending
+  Bytes requested;              // live requests, as the caller asked
+  Bytes allocated;              // live blocks
+  Bytes pending;                // freed by the caller, still used on another stream
+  Bytes reserved;               // got from the driver
+  Bytes releasable;             // free bytes that empty_cache would give back without waiting
+  Bytes releasable_after_wait;  // the same once every pending block is free
+  Bytes stranded;               // free bytes that share their segment with something live or pending
   Bytes largest_free;
 
   Bytes peak_requested;
@@ -31,6 +59,11 @@ struct Ledger {
   Bytes device_free;  // as the driver says, both 0 when it does not answer
   Bytes device_total;
   Bytes limit;  // bound on reserved from options and fraction; kUnlimited if there is none
+
+  std::vector<StreamRow> streams;            // by number; adds up to active() and cached()
+  std::vector<PendingOn> pending_by_stream;  // adds up to `pending`
+  std::vector<Stranding> stranding;          // lone blocks that strand the most, largest first, at most kMostStranding
+  std::string settings;                      // options that are not at their default, as an option string
 
   Bytes active() const { return allocated + pending; }
   Bytes cached() const { return reserved - active(); }

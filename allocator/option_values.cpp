@@ -59,13 +59,6 @@ Result<bool> parse_flag(std::string_view value) {
 
 std::string show_flag(bool value) { return value ? "True" : "False"; }
 
-Status parse_refused_flag(std::string_view value, Options&) {
-  const Result<bool> flag = parse_flag(value);
-  if (!flag) return flag.error();
-  if (*flag) return unsupported("is not supported yet: only False is accepted");
-  return Done{};
-}
-
 Status parse_fraction(std::string_view value, Options& into) {
   const std::optional<double> fraction = option_text::real_number(value);
   if (!fraction || *fraction < 0.0 || *fraction > 1.0) return invalid("must be a number from 0 to 1");
@@ -73,13 +66,22 @@ Status parse_fraction(std::string_view value, Options& into) {
   return Done{};
 }
 
-Status parse_gc_threshold(std::string_view value, Options&) {
-  if (value == "off") return Done{};
+Status parse_gc_threshold(std::string_view value, Options& into) {
+  if (value == "off") {
+    into.garbage_collection_threshold = 0;
+    return Done{};
+  }
   const std::optional<double> threshold = option_text::real_number(value);
   if (!threshold || *threshold <= 0.0 || *threshold >= 1.0) {
     return invalid("must be a number above 0 and below 1, or off");
   }
-  return unsupported("garbage collection is not supported yet: only off is accepted");
+  into.garbage_collection_threshold = *threshold;
+  return Done{};
+}
+
+std::string show_gc_threshold(const Options& from) {
+  const double threshold = from.garbage_collection_threshold;
+  return threshold > 0 ? option_text::real_text(threshold) : "off";
 }
 
 Status parse_register_threads(std::string_view value, Options& into) {

@@ -53,11 +53,9 @@ std::string show_flag(const Options& from) {
   return show_flag(from.*field);
 }
 
-// A switch of PyTorch's that nothing here implements: False is what this version does anyway.
-Status parse_refused_flag(std::string_view value, Options& into);
-
 Status parse_fraction(std::string_view value, Options& into);
 Status parse_gc_threshold(std::string_view value, Options& into);
+std::string show_gc_threshold(const Options& from);
 Status parse_register_threads(std::string_view value, Options& into);
 
 // One power of two for all intervals, or a list by interval.

@@ -44,8 +44,6 @@ Status parse_backend(std::string_view value, Options&) {
 }
 
 std::string show_backend(const Options&) { return "native"; }
-std::string show_false(const Options&) { return "False"; }
-std::string show_off(const Options&) { return "off"; }
 
 std::string show_fraction(const Options& from) { return option_text::real_text(from.per_process_memory_fraction); }
 
@@ -57,13 +55,16 @@ constexpr OptionInfo size_row(std::string_view key, std::string_view limits, std
   return {key, "MiB", limits, summary, support, resets, parse, show};
 }
 
-constexpr OptionInfo pinned_flag(std::string_view key, std::string_view summary,
-                                 Status (*parse)(std::string_view, Options&), std::string (*show)(const Options&)) {
-  return {key, "bool", "True or False", summary, Support::without_effect, false, parse, show};
-}
-
-constexpr OptionInfo refused_flag(std::string_view key, std::string_view summary) {
-  return {key, "bool", "False", summary, Support::refused, false, option_values::parse_refused_flag, show_false};
+template <bool Options::*field>
+constexpr OptionInfo flag_row(std::string_view key, std::string_view summary, Support support) {
+  return {key,
+          "bool",
+          "True or False",
+          summary,
+          support,
+          false,
+          option_values::parse_flag<field>,
+          option_values::show_flag<field>};
 }
 
 constexpr std::array kTable = {
@@ -87,23 +88,30 @@ constexpr std::array kTable = {
                option_values::show_roundup},
     OptionInfo{"per_process_memory_fraction", "fraction", "0 to 1", "bound on reserved bytes as a part of the device",
                Support::full, false, option_values::parse_fraction, show_fraction},
-    OptionInfo{"garbage_collection_threshold", "fraction", "off", "frees old cached segments above this part",
-               Support::refused, true, option_values::parse_gc_threshold, show_off},
-    refused_flag("expandable_segments", "segments that grow in place"),
-    refused_flag("release_lock_on_cudamalloc", "drops the lock around driver calls that get memory"),
-    refused_flag("graph_capture_record_stream_reuse", "reuses blocks of recorded streams inside a capture"),
-    refused_flag("throw_on_cudamalloc_oom", "refuses a request before anything is given back"),
-    pinned_flag("pinned_use_cuda_host_register", "registers ordinary memory instead of asking for pinned memory",
-                option_values::parse_flag<&Options::pinned_use_cuda_host_register>,
-                option_values::show_flag<&Options::pinned_use_cuda_host_register>),
+    OptionInfo{"garbage_collection_threshold", "fraction", "above 0 and below 1, or off",
+               "frees old cached segments above this part of the memory fraction", Support::full, true,
+               option_values::parse_gc_threshold, option_values::show_gc_threshold},
+    flag_row<&Options::expandable_segments>("expandable_segments", "segments that grow in place, page by page",
+                                            Support::full),
+    flag_row<&Options::release_lock_on_cudamalloc>("release_lock_on_cudamalloc",
+                                                   "the lock is always dropped around driver calls that get memory",
+                                                   Support::without_effect),
+    flag_row<&Options::graph_capture_record_stream_reuse>(
+        "graph_capture_record_stream_reuse", "blocks parked by a capture come back when their pool's scope ends",
+        Support::full),
+    flag_row<&Options::throw_on_cudamalloc_oom>("throw_on_cudamalloc_oom",
+                                                "refuses a request before anything is given back", Support::full),
+    flag_row<&Options::close_holes>(
+        "close_holes", "mends what PyTorch's order of reclaiming misses, at the price of its answers", Support::full),
+    flag_row<&Options::pinned_use_cuda_host_register>("pinned_use_cuda_host_register",
+                                                      "registers ordinary memory instead of asking for pinned memory",
+                                                      Support::without_effect),
     OptionInfo{"pinned_num_register_threads", "count", "a power of two from 1 to 128", "threads that touch new pages",
                Support::without_effect, false, option_values::parse_register_threads, show_register_threads},
-    pinned_flag("pinned_use_background_threads", "looks for finished events on a thread of its own",
-                option_values::parse_flag<&Options::pinned_use_background_threads>,
-                option_values::show_flag<&Options::pinned_use_background_threads>),
-    pinned_flag("pinned_free_catch_all", "PyTorch's switch of that name for freeing pinned memory",
-                option_values::parse_flag<&Options::pinned_free_catch_all>,
-                option_values::show_flag<&Options::pinned_free_catch_all>),
+    flag_row<&Options::pinned_use_background_threads>(
+        "pinned_use_background_threads", "looks for finished events on a thread of its own", Support::without_effect),
+    flag_row<&Options::pinned_free_catch_all>(
+        "pinned_free_catch_all", "PyTorch's switch of that name for freeing pinned memory", Support::without_effect),
     size_row("pinned_reserve_segment_size_mb", ">= 1 or off", "one region from which pinned blocks are cut",
              Support::without_effect, false, option_values::parse_size<kPinnedReserve>,
              option_values::show_size<kPinnedReserve>),
@@ -187,6 +195,18 @@ Result<Options> reconfigure(std::string_view text, const Options& base, Origin o
     origin_of(row, start) = Origin::default_value;
   }
   return parse_options(text, start, origin);
+}
+
+std::string option_string(const Options& options) {
+  const Options defaults;
+  std::string text;
+  for (const OptionInfo& row : kTable) {
+    const std::string value = row.show(options);
+    if (value == row.show(defaults)) continue;
+    if (!text.empty()) text += ',';
+    text.append(row.key).append(":").append(value);
+  }
+  return text;
 }
 
 Result<Options> options_from_environment(const Options& base) {

@@ -43,6 +43,13 @@ struct Options {
   Bytes max_non_split_rounding = kUnlimited;
   RoundupDivisions roundup_power2_divisions{};
   double per_process_memory_fraction = 1.0;
+  double garbage_collection_threshold = 0;  // 0 = off
+  bool expandable_segments = false;
+  bool throw_on_cudamalloc_oom = false;
+  bool release_lock_on_cudamalloc = false;  // without effect: the lock is always dropped around driver calls
+  bool graph_capture_record_stream_reuse = false;
+  bool close_holes =
+      false;  // mend what reference/pytorch_allocator.md section 5 lists, at the price of the recorded answer
 
   // PyTorch's pinned_* keys: read and checked, without effect until the pinned allocator is there.
   bool pinned_use_cuda_host_register = false;
@@ -89,6 +96,9 @@ Result<Options> parse_options(std::string_view text, const Options& base, Origin
 
 // The same as a run-time change (Allocator::configure): keys whose row says `resets` fall back to their defaults first.
 Result<Options> reconfigure(std::string_view text, const Options& base, Origin origin);
+
+// The options that are not at their default, as text that parse_options takes back; empty if there are none.
+std::string option_string(const Options& options);
 
 // Options from the environment variable QUARRY_CONF on top of `base`; `base` where it is not set.
 Result<Options> options_from_environment(const Options& base);

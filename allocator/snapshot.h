@@ -16,6 +16,7 @@ struct BlockView {
   Tag tag{};
 };
 
+// A segment; of an expandable one a run of mapped pages, so that several views may have one number.
 struct SegmentView {
   SegmentNumber number{};
   Address address;
@@ -25,6 +26,7 @@ struct SegmentView {
   SizeClass size_class = SizeClass::small;
   bool expandable = false;
   std::vector<BlockView> blocks;  // in address order, without gaps
+  Bytes page_size{};              // 0 unless expandable
 };
 
 struct Snapshot {

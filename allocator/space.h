@@ -1,25 +1,39 @@
-// One space: a driver, its heap, counters, streams and locks. Allocator is a handle to it.
+// One space: a driver, its pools, counters, streams and locks. Allocator is a handle to it.
 //
 // SYNCHRONIZATION
-//   heap_mutex_  guards everything below it in the class: heap, live map, counters, streams, options, observer. A hit
-//                takes only this one, and nothing that can block is called under it. The observer is.
-//   grow_mutex_  held by whoever gets memory from the driver or gives it back. Taken before heap_mutex_, which is
-//   dropped
-//                around each driver call (class Unlocked), so that hits of other threads go on meanwhile. Whoever
-//                waited for it searches the heap again first.
-//   handles_     atomic; the space deletes itself when the last handle and the last live block are gone.
+//   heap_mutex_   guards everything below it in the class: pools and heaps, live map, counters, streams, pending frees,
+//                 options, observer. A hit takes only this one, and nothing that can block is called under it. The
+//                 observer is. Event calls and capture queries drop it, although they do not block.
+//   event_mutex_  whoever takes finished events out of the queues holds it. A request only tries to get it: if another
+//                 thread is looking, that thread's finds are as good. The ladder waits for it.
+//   grow_mutex_   held by whoever gets memory from the driver or gives it back. The heap lock is dropped around each
+//                 driver call (class Unlocked), so that hits of other threads go on meanwhile. Whoever waited for it
+//                 searches the heap again first.
+//   Order: grow_mutex_, event_mutex_, heap_mutex_.
+//   handles_      atomic; the space deletes itself when the last handle, the last live block and the last free that is
+//                 still under way (busy_) are gone.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <quarry/allocator/allocator.h>
 #include <quarry/allocator/driver/driver.h>
 #include <quarry/allocator/heap/address_map.h>
 #include <quarry/allocator/heap/heap.h>
+#include <quarry/allocator/heap/page_mapper.h>
+#include <quarry/allocator/heap/slab.h>
+#include <quarry/allocator/pool.h>
+#include <quarry/allocator/reclaim/ladder.h>
+#include <quarry/allocator/stream/event_pool.h>
+#include <quarry/allocator/stream/pending_frees.h>
 #include <quarry/allocator/stream/stream_table.h>
 
 namespace quarry {
@@ -33,21 +47,37 @@ class Space final : public HeapHost {
   void drop_handle();
 
   StreamId resolve_stream(void* handle);
+  void retire_stream(StreamId stream);
+  void make_current(StreamId stream);
 
   // size > 0, checked by the caller of the class against its own rules. The block is live.
   Result<Block*> allocate(const Request& request);
   void free(Block* block);
   // CHECK: a live block starts at `address`, and if `claim` is not null it has that size and stream.
   void free(Address address, const Request* claim = nullptr);
+  void used_on(Block* block, StreamId stream);
+  void used_on(Address address, StreamId stream);
 
   Bytes empty_cache();
   Status configure(std::string_view text);
   Options options() const;
   Status set_memory_fraction(double fraction);
   double memory_fraction() const;
+  void add_reclaim_callback(std::function<bool()> callback);
+  void add_oom_observer(std::function<void(const OutOfMemoryEvent&)> observer);
+
+  Status create_pool(PoolId id);
+  Status begin_pool(PoolId id, PoolScope scope, StreamId stream);
+  Status end_pool(PoolId id);
+  Status release_pool(PoolId id);
+  Result<std::uint64_t> pool_use_count(PoolId id) const;
+  Status set_pool_no_split(PoolId id);
+  void set_pool_use_on_oom(PoolId id);
+  Result<Bytes> empty_pool(PoolId id);
 
   const std::string& device_name() const { return device_name_; }
   Counters counters() const;
+  Result<Counters> counters(PoolId pool) const;
   Ledger ledger() const;
   Snapshot snapshot() const;
   Bytes largest_available() const;
@@ -59,46 +89,118 @@ class Space final : public HeapHost {
 
   Status restore(const Snapshot& state);
   Status release_segment(Address base);
+  Status unmap_range(Address base, Bytes size);
 
-  // HeapHost, called by the heap under heap_mutex_ and grow_mutex_.
+  // HeapHost, called by heaps under heap_mutex_ and grow_mutex_ (count: heap_mutex_ only).
   const Options& heap_options() const override { return options_; }
   DriverStatus allocate_segment(Segment& segment) override;
   DriverStatus release_segment(const Segment& segment) override;
-  Counters& heap_counters() override { return counters_; }
+  DriverStatus reserve_segment(Segment& segment) override;
+  DriverStatus unreserve_segment(const Segment& segment) override;
+  DriverStatus map_pages(Segment& segment, Address at, Bytes size) override;
+  Bytes unmap_pages(Segment& segment, Address at, Bytes size) override;
+  bool over_limit(Bytes segment) const override;
+  Bytes reservation_size(Bytes page) const override;
+  void count(Metric metric, SizeClass size_class, std::int64_t n, Pool& pool) override;
 
  private:
+  using Lock = std::unique_lock<std::mutex>;  // of heap_mutex_
+  class SpaceClimber;
+
+  struct Scope {
+    PoolId pool;
+    PoolScope kind;
+    StreamId stream;
+    std::thread::id thread;
+  };
+
   Space(std::shared_ptr<Driver> driver, const Options& options);
   ~Space() override;
 
-  Result<Block*> allocate_slow(const Request& request, const Placement& placement);
-  Error refuse(const Request& request, const Placement& placement, DriverStatus status,
-               std::unique_lock<std::mutex>& lock);
+  // Requests and frees (space.cpp)
   Block* hand_out(Block* block, const Request& request);
   void count_live(const Block& block);
-  void take_back(Block* block, std::unique_lock<std::mutex> lock);
-  void record(Action action, Address address, Bytes size, StreamId stream, Tag tag = {}, Bytes device_free = {});
-  Ledger ledger_locked(const MemoryInfo& device) const;
+  void take_back(Block* block, Lock lock);
+  void complete(Block* block);
+  bool last_out() const { return abandoned_ && busy_ == 0 && live_.size() == 0; }
+  void record(Action action, Address address, Bytes size, StreamId stream, PoolId pool, Tag tag = {},
+              Bytes device_free = {});
+
+  // Misses (space_slow.cpp)
+  Result<Block*> allocate_slow(const Request& request, Pool& pool, const Placement& placement);
+  Error refuse(const Request& request, const Pool& pool, const Placement& placement, const Climb& climb, Lock& lock);
+  Bytes reserved() const;
+  Bytes limit() const { return std::min(fraction_limit_, options_.memory_limit); }
+  Bytes garbage_limit() const;
+  Bytes release_unused(const Pool* own_pool, bool default_pool = true);
   MemoryInfo device_info() const;
   Status apply_fraction(double fraction);
 
+  // Pages of expandable segments (space_pages.cpp)
+  DriverStatus wait_for_owner(StreamId stream);
+
+  // Streams, pending frees and captures (space_streams.cpp)
+  // Where the driver does not answer, waiting or recording could break a capture: `unknown` says to take it for one.
+  bool capture_seen(Lock& lock, bool unknown = true) const;
+  void settle(Lock& lock);
+  void poll_events(Lock& lock);
+  void wait_for_pending(Lock& lock, const Pool* only = nullptr);
+  void defer(Block* block, Lock& lock);
+  void record_events(Block* block, Lock& lock);
+  void event_finished(StreamId stream, std::size_t nth = 0);
+  void abandon_event(StreamId stream, std::size_t nth);
+  void wait_for_unordered(Lock& lock);
+  void unpark(Lock& lock, const Pool* only = nullptr);
+  void add_use(Block* block, StreamId stream, Lock& lock);
+  void drop_uses(Block* block, bool only_captured);
+#if defined(QUARRY_PLANTED_RACES)
+  Block* take_merged(const Placement& placement, Lock& lock);  // tests/hunt/merged_lists.cpp
+#endif
+
+  // Pools (space_pools.cpp)
+  Pool* choose_pool(const Request& request);
+  Pool* find_pool(PoolId id);
+  const Pool* find_pool(PoolId id) const;
+  void erase_pool(Pool& pool);
+  Status acquire_pool(PoolId id);
+  void make_heap(Pool& pool);
+  void split_rows();
+
+  Ledger ledger_locked(const MemoryInfo& device) const;
+  std::vector<PendingOn> pending_by_stream() const;
+  void walk(Snapshot& into) const;
+
   const std::shared_ptr<Driver> driver_;
   const std::string device_name_;
+  const std::uint64_t identity_;  // of the space, never reused in a process
   std::atomic<std::uint64_t> handles_{1};
+  EventPool event_pool_;
+  PageMapper page_mapper_;  // guarded by grow_mutex_
 
   mutable std::mutex grow_mutex_;
+  mutable std::mutex event_mutex_;
   mutable std::mutex heap_mutex_;
   Options options_;
-  std::unique_ptr<Heap> heap_;
+  std::map<PoolId, Pool> pools_;  // records are never removed
+  Pool& default_pool_;
+  std::vector<Scope> scopes_;  // the last one that matches a request wins
   AddressMap live_;
+  Slab<StreamUse> uses_;
+  PendingFrees pending_;
   Counters counters_;
   Stat requested_live_;  // requested bytes until the caller frees; counters_ has them until the free completes
   StreamTable streams_;
   Observer* observer_ = nullptr;
+  std::vector<std::function<bool()>> reclaim_callbacks_;
+  std::vector<std::function<void(const OutOfMemoryEvent&)>> oom_observers_;
   std::uint64_t sequence_ = 0;
   std::uint64_t next_segment_ = 0;
+  std::uint64_t busy_ = 0;  // frees that have dropped the heap lock
   double fraction_ = 1.0;
   Bytes fraction_limit_ = kUnlimited;
-  bool abandoned_ = false;  // no handle is left
+  Bytes device_total_ = kUnlimited;  // when the fraction was set
+  bool rows_split_ = false;          // the default pool counts apart from the space
+  bool abandoned_ = false;           // no handle is left
 };
 
 }  // namespace quarry

@@ -1,6 +1,9 @@
 // Space: what reads the whole of it, and the two doors of replay.
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
+#include <set>
 
 #include <quarry/allocator/check.h>
 #include <quarry/allocator/space.h>
@@ -11,17 +14,77 @@ namespace {
 
 Bytes unsigned_count(std::int64_t n) { return {static_cast<std::uint64_t>(n)}; }
 
+// What empty_cache would give back of a free block: all of a plain segment if it fills it, else nothing; of an
+// expandable one the pages that lie wholly inside the block. A run of pages begins and ends with a page.
+Bytes releasable_part(const SegmentView& segment, const BlockView& block) {
+  if (!segment.expandable) return segment.blocks.size() == 1 ? block.size : Bytes{};
+  const std::uint64_t page = segment.page_size.count;
+  const std::uint64_t from = (block.address - segment.address).count;
+  const std::uint64_t first = (from + page - 1) / page * page;
+  const std::uint64_t end = (from + block.size.count) / page * page;
+  return {first < end ? end - first : 0};
+}
+
+// The segment as it will be once its pending blocks are free: neighbours merged.
+SegmentView after_wait(const SegmentView& segment) {
+  SegmentView later = segment;
+  later.blocks.clear();
+  for (BlockView block : segment.blocks) {
+    if (block.state == BlockState::pending) block.state = BlockState::free;
+    const bool joins =
+        !later.blocks.empty() && block.state == BlockState::free && later.blocks.back().state == BlockState::free;
+    if (joins) {
+      later.blocks.back().size += block.size;
+    } else {
+      later.blocks.push_back(block);
+    }
+  }
+  return later;
+}
+
+// The one block that keeps a plain segment, if it is one.
+void add_stranding(const SegmentView& segment, Ledger& ledger) {
+  const BlockView* lone = nullptr;
+  for (const BlockView& block : segment.blocks) {
+    if (block.state == BlockState::free) continue;
+    if (lone != nullptr) return;
+    lone = &block;
+  }
+  if (lone == nullptr || segment.expandable || lone->size == segment.size) return;
+  const bool pending = lone->state == BlockState::pending;
+  ledger.stranding.push_back({lone->address, lone->size, lone->tag, pending, segment.size - lone->size});
+}
+
 // Adds one segment's free bytes to the right side of the ledger.
 void add_segment(const SegmentView& segment, Ledger& ledger) {
+  add_stranding(segment, ledger);
+  const SegmentView later = after_wait(segment);
+  for (const BlockView& block : later.blocks) {
+    if (block.state == BlockState::free) ledger.releasable_after_wait += releasable_part(later, block);
+  }
   ++ledger.segments;
-  const bool whole = segment.blocks.size() == 1;
   for (const BlockView& block : segment.blocks) {
     if (block.state == BlockState::live) ++ledger.live_blocks;
     if (block.state != BlockState::free) continue;
     ++ledger.free_blocks;
-    (whole ? ledger.releasable : ledger.stranded) += block.size;
+    const Bytes releasable = releasable_part(segment, block);
+    ledger.releasable += releasable;
+    ledger.stranded += block.size - releasable;
     ledger.largest_free = std::max(ledger.largest_free, block.size);
   }
+}
+
+std::vector<StreamRow> stream_rows(const Snapshot& snapshot) {
+  std::map<StreamId, StreamRow> rows;
+  for (const SegmentView& segment : snapshot.segments) {
+    StreamRow& row = rows.try_emplace(segment.stream, StreamRow{segment.stream, {}, {}}).first->second;
+    for (const BlockView& block : segment.blocks) {
+      (block.state == BlockState::free ? row.cached : row.active) += block.size;
+    }
+  }
+  std::vector<StreamRow> sorted;
+  for (const auto& [stream, row] : rows) sorted.push_back(row);
+  return sorted;
 }
 
 // What the current values of the counters must be, from a walk.
@@ -31,7 +94,7 @@ Counters recount(const Snapshot& snapshot) {
     const auto add = [&](Metric metric, std::uint64_t n) {
       counted.change(metric, segment.size_class, static_cast<std::int64_t>(n));
     };
-    add(Metric::segment, 1);
+    if (!segment.expandable) add(Metric::segment, 1);
     add(Metric::reserved_bytes, segment.size.count);
     for (const BlockView& block : segment.blocks) {
       if (block.state == BlockState::live) {
@@ -42,7 +105,7 @@ Counters recount(const Snapshot& snapshot) {
         add(Metric::active, 1);
         add(Metric::active_bytes, block.size.count);
         add(Metric::requested_bytes, block.requested.count);
-      } else if (segment.blocks.size() > 1) {
+      } else if (segment.blocks.size() > 1 && !segment.expandable) {
         add(Metric::inactive_split, 1);
         add(Metric::inactive_split_bytes, block.size.count);
       }
@@ -65,11 +128,6 @@ std::string compare_current(const Counters& kept, const Counters& counted) {
 }
 
 }  // namespace
-
-MemoryInfo Space::device_info() const {
-  const DriverResult<MemoryInfo> info = driver_->memory().info();
-  return info ? info.value : MemoryInfo{};
-}
 
 Counters Space::counters() const {
   const std::lock_guard lock(heap_mutex_);
@@ -96,17 +154,46 @@ Ledger Space::ledger_locked(const MemoryInfo& device) const {
   ledger.retries = counters_[Tally::num_alloc_retries];
   ledger.device_free = device.free;
   ledger.device_total = device.total;
-  ledger.limit = std::min(fraction_limit_, options_.memory_limit);
+  ledger.limit = limit();
   Snapshot snapshot;
-  heap_->walk(snapshot);
+  walk(snapshot);
   for (const SegmentView& segment : snapshot.segments) add_segment(segment, ledger);
+  std::ranges::stable_sort(ledger.stranding, std::ranges::greater{}, &Stranding::strands);
+  if (ledger.stranding.size() > kMostStranding) ledger.stranding.resize(kMostStranding);
+  ledger.streams = stream_rows(snapshot);
+  ledger.pending_by_stream = pending_by_stream();
+  ledger.settings = option_string(options_);
   return ledger;
+}
+
+// Blocks without an event, parked by a capture or waiting for the device, count under their own stream.
+std::vector<PendingOn> Space::pending_by_stream() const {
+  std::map<StreamId, Bytes> bytes;
+  std::set<const Block*> seen;
+  const auto add = [&](StreamId stream, const Block* block) {
+    if (seen.insert(block).second) bytes[stream] += block->size;
+  };
+  for (const StreamId stream : pending_.streams()) {
+    for (std::size_t i = 0; const PendingFrees::Event* event = pending_.nth(stream, i); ++i) add(stream, event->block);
+  }
+  for (const Block* block : pending_.unordered) add(block->segment->stream, block);
+  for (const Block* block : pending_.parked) add(block->segment->stream, block);
+  std::vector<PendingOn> rows;
+  for (const auto& [stream, sum] : bytes) rows.push_back({stream, sum});
+  return rows;
+}
+
+void Space::walk(Snapshot& into) const {
+  for (const auto& [id, pool] : pools_) {
+    if (pool.heap != nullptr) pool.heap->walk(into);
+  }
+  std::ranges::sort(into.segments, {}, &SegmentView::address);
 }
 
 Snapshot Space::snapshot() const {
   const std::lock_guard lock(heap_mutex_);
   Snapshot snapshot;
-  heap_->walk(snapshot);
+  walk(snapshot);
   snapshot.sequence = sequence_;
   snapshot.streams = streams_.handles();
   return snapshot;
@@ -115,33 +202,45 @@ Snapshot Space::snapshot() const {
 Bytes Space::largest_available() const {
   const Bytes device = device_info().free;
   const std::lock_guard lock(heap_mutex_);
-  return std::max(device, heap_->largest_free());
+  Bytes largest = device;
+  for (const auto& [id, pool] : pools_) {
+    if (pool.heap != nullptr) largest = std::max(largest, pool.heap->largest_free());
+  }
+  return largest;
 }
 
 Result<Allocator::Segment> Space::segment_of(Address address) const {
   const std::lock_guard lock(heap_mutex_);
   const Block* block = live_.find(address);
   if (block == nullptr) return Error{ErrorCode::invalid, "no live block starts at this pointer"};
+  if (block->segment->expandable()) {
+    return Error{ErrorCode::invalid, "the block lies in an expandable segment: it has no base of its own"};
+  }
   return Allocator::Segment{block->segment->address, block->segment->size};
 }
 
 void Space::reset_peak() {
   const std::lock_guard lock(heap_mutex_);
   counters_.reset_peak();
+  for (auto& [id, pool] : pools_) pool.counters.reset_peak();
   requested_live_.reset_peak();
 }
 
 void Space::reset_accumulated() {
   const std::lock_guard lock(heap_mutex_);
   counters_.reset_accumulated();
+  for (auto& [id, pool] : pools_) pool.counters.reset_accumulated();
   requested_live_.reset_accumulated();
 }
 
 std::string Space::validate() const {
   const std::lock_guard lock(heap_mutex_);
-  if (std::string broken = heap_->validate(); !broken.empty()) return broken;
+  for (const auto& [id, pool] : pools_) {
+    if (pool.heap == nullptr) continue;
+    if (std::string broken = pool.heap->validate(); !broken.empty()) return broken;
+  }
   Snapshot snapshot;
-  heap_->walk(snapshot);
+  walk(snapshot);
   std::size_t live = 0;
   std::int64_t requested = 0;
   for (const SegmentView& segment : snapshot.segments) {
@@ -160,15 +259,20 @@ std::string Space::validate() const {
 Status Space::restore(const Snapshot& state) {
   const std::lock_guard grow(grow_mutex_);
   const std::lock_guard lock(heap_mutex_);
-  if (counters_[Metric::segment].all.current != 0) {
+  if (reserved() != Bytes{}) {
     return Error{ErrorCode::invalid, "restore needs a space that holds nothing"};
   }
   std::vector<const SegmentView*> order;
   for (const SegmentView& segment : state.segments) order.push_back(&segment);
-  std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->number < b->number; });
+  std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return a->number != b->number ? a->number < b->number : a->address < b->address;
+  });
   std::vector<Block*> live;
   for (const SegmentView* segment : order) {
-    const DriverStatus status = heap_->restore(*segment, live);
+    if (segment->pool != kDefaultPool && find_pool(segment->pool) == nullptr) {
+      if (Status acquired = acquire_pool(segment->pool); !acquired) return acquired;
+    }
+    const DriverStatus status = find_pool(segment->pool)->heap->restore(*segment, live);
     for (Block* block : live) {
       block->uses = nullptr;
       count_live(*block);
@@ -183,7 +287,10 @@ Status Space::restore(const Snapshot& state) {
 Status Space::release_segment(Address base) {
   const std::lock_guard grow(grow_mutex_);
   const std::lock_guard lock(heap_mutex_);
-  const DriverStatus status = heap_->release_at(base);
+  DriverStatus status{DriverCode::invalid};
+  for (auto& [id, pool] : pools_) {
+    if (pool.heap != nullptr && status.code == DriverCode::invalid) status = pool.heap->release_at(base);
+  }
   if (status.code == DriverCode::invalid) {
     return Error{ErrorCode::invalid, "no wholly free segment lies at " + std::to_string(base.value)};
   }

@@ -68,22 +68,10 @@ TraceSegment make_segment(Trace& trace, const Snapshot& snapshot, const SegmentV
 }
 
 // What differs from the default, as an option string.
-std::string conf_of(const Options& options) {
-  const Options defaults;
-  std::string conf;
-  for (const OptionInfo& info : option_table()) {
-    const std::string value = info.show(options);
-    if (value == info.show(defaults)) continue;
-    if (!conf.empty()) conf += ',';
-    conf.append(info.key).append(":").append(value);
-  }
-  return conf;
-}
-
 TraceSettings settings_of(const Options& options) {
   TraceSettings settings;
   settings.present = true;
-  settings.conf = conf_of(options);
+  settings.conf = option_string(options);
   if (options.max_split_size != kUnlimited) {
     settings.max_split_size = static_cast<std::int64_t>(options.max_split_size.count);
   }

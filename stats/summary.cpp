@@ -38,6 +38,7 @@ class Page {
 
   void table(const Counters& counters);
   void ledger(const Ledger& ledger);
+  void streams(const Ledger& ledger);
   std::string take() { return std::move(text_); }
 
  private:
@@ -74,6 +75,17 @@ void Page::table(const Counters& counters) {
   stat("Oversize segments", counters[Gauge::oversize_segments], false);
 }
 
+// Only where there are several: what one stream has cached serves no other.
+void Page::streams(const Ledger& l) {
+  if (l.streams.size() < 2) return;
+  line("By stream");
+  for (const StreamRow& row : l.streams) {
+    const auto number = static_cast<std::uint32_t>(row.stream);
+    sum(' ', fmt::format("stream {}", number), row.active + row.cached,
+        fmt::format("{} active, {} cached", format_bytes(row.active, units_), format_bytes(row.cached, units_)));
+  }
+}
+
 void Page::ledger(const Ledger& l) {
   line("Where the memory is now");
   sum(' ', "requested", l.requested, "live requests, as asked for");
@@ -93,6 +105,7 @@ void Page::ledger(const Ledger& l) {
   if (l.limit != kUnlimited) sum(' ', "limit on reserved", l.limit);
   sum(' ', "largest free block", l.largest_free,
       fmt::format("of {} free blocks", format_count(static_cast<std::int64_t>(l.free_blocks))));
+  streams(l);
   line("Fragmentation");
   line("    {:<36}{:>6.3f}", "F = peak reserved / peak requested", l.fragmentation());
   line("    {:<36}{:>6.3f}", "1 - largest free / free bytes, now", l.free_fragmentation());

@@ -8,11 +8,7 @@ cmake --preset release >/dev/null
 cmake --build --preset release --target quarry_cli
 quarry=build/release/tools/quarry
 
-# The recordings that the plain pytorch policy answers; the others need streams, pools or expandable segments.
-jobs=(gpt2_fp32 gpt2_bf16 gpt2_checkpoint gpt2_lora resnet varlen varlen_roundup varlen_max_split kv_cache mlp_adam
-  optimizer_midrun varlen_gc oom_growing_batch)
-traces=()
-for job in "${jobs[@]}"; do traces+=("tests/data/traces/$job.pickle.gz"); done
+traces=(tests/data/traces/*.pickle.gz)
 
 echo
 echo "\$ quarry info"

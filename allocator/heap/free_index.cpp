@@ -88,4 +88,17 @@ Block* FreeIndex::before(const Block* block) const {
   return best;
 }
 
+Block* FreeIndex::after(const Block* block) const {
+  Block* best = nullptr;
+  for (Block* node = root_; node != nullptr;) {
+    if (less(block, node)) {
+      best = node;
+      node = node->left;
+    } else {
+      node = node->right;
+    }
+  }
+  return best;
+}
+
 }  // namespace quarry

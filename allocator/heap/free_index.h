@@ -22,6 +22,8 @@ class FreeIndex {
   Block* at_least(Bytes size) const;
   // The last block before `block`, the last of all if `block` is null; null if there is none.
   Block* before(const Block* block) const;
+  // The first block after `block`; null if there is none.
+  Block* after(const Block* block) const;
   bool empty() const { return root_ == nullptr; }
 
   // In order. `visit` must not change the index.

@@ -36,8 +36,22 @@ class HeapHost {
   // On failure the segment is still the driver's and ours, and nothing is counted.
   virtual DriverStatus release_segment(const Segment& segment) = 0;
 
-  // For the metrics only a heap can see: inactive_split and its bytes.
-  virtual Counters& heap_counters() = 0;
+  // Expandable segments; the driver can map pages. The heap says how many addresses it wants and of what page size
+  // (Segment::pages). reserve fills address and number; like the others it drops the heap lock around driver calls.
+  virtual DriverStatus reserve_segment(Segment& segment) = 0;
+  virtual DriverStatus unreserve_segment(const Segment& segment) = 0;
+  // Whole pages of the segment. All or nothing; out_of_memory only where pages ran out.
+  virtual DriverStatus map_pages(Segment& segment, Address at, Bytes size) = 0;
+  // Waits for the segment's stream, then unmaps page by page and gives each back. The bytes unmapped, counted from
+  // `at`.
+  virtual Bytes unmap_pages(Segment& segment, Address at, Bytes size) = 0;
+  // A plain segment of that size would pass the limits of the space.
+  virtual bool over_limit(Bytes segment) const = 0;
+  // Addresses of one expandable segment.
+  virtual Bytes reservation_size(Bytes page) const = 0;
+
+  // Metrics that only a heap can see: inactive_split and its bytes.
+  virtual void count(Metric metric, SizeClass size_class, std::int64_t n, Pool& pool) = 0;
 };
 
 class Heap {
@@ -49,6 +63,10 @@ class Heap {
 
   // The best free block, cut to size and marked live; null on a miss.
   virtual Block* find(const Placement& placement) = 0;
+  // The same for a borrower from another pool (use_on_oom): only plain segments (findings L4).
+  virtual Block* find_plain(const Placement& placement) = 0;
+  // Ages the free blocks of the placement's class by one search; called while garbage collection is on (findings G2).
+  virtual void note_search(const Placement& placement) = 0;
   // Takes a block back and merges it with its free neighbours. Cannot fail.
   virtual void insert(Block* block) = 0;
 
@@ -57,15 +75,24 @@ class Heap {
   // Gives back cached memory that cannot serve `placement` but frees room for it; the bytes given back are enough for
   // one more grow when true. What was given back stays so when false.
   virtual bool release_for(const Placement& placement) = 0;
-  // Gives back every wholly free segment; returns the bytes. A segment the driver does not take back stays cached.
+  // Gives back large cached segments, oldest first, until `target` bytes are back or nothing is left (findings G1).
+  virtual Bytes collect_garbage(Bytes target) = 0;
+  // Gives back every wholly free segment and the wholly free pages of expandable ones; returns the bytes. What the
+  // driver does not take back stays cached. Addresses without pages go with the last user of the pool.
   virtual Bytes release_cached() = 0;
-  // Gives back the wholly free segment at `base`; `invalid` if there is none.
+  // Gives back the wholly free plain segment at `base`; `invalid` if there is none.
   virtual DriverStatus release_at(Address base) = 0;
+  // Unmaps the range, whole pages inside one free block of an expandable segment; `invalid` if it is none.
+  virtual DriverStatus unmap_at(Address base, Bytes size) = 0;
 
   virtual Bytes largest_free() const = 0;
+  // Holds nothing from the driver.
+  virtual bool empty() const = 0;
 
   // For replay: gets the segment from the driver, which must place it where `view` says, and cuts the blocks that are
   // not free there (in address order); appends them to `live`. `invalid` when blocks overlap or leave the segment.
+  // An expandable view is mapped inside the reservation that holds its address; where there is none, one opens there (a
+  // view of no bytes does no more than that).
   virtual DriverStatus restore(const SegmentView& view, std::vector<Block*>& live) = 0;
 
   // Appends the heap's segments in address order.

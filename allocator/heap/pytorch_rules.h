@@ -58,10 +58,11 @@ constexpr Bytes segment_size_for(Bytes rounded, const Options& options) {
   return round_up(rounded, kSegmentRounding);
 }
 
-// Is the tail cut off when `block` serves `size`? Judged by the class of the block's segment.
-constexpr bool should_split(Bytes block, Bytes size, SizeClass size_class, const Options& options) {
+// Is the tail cut off when `block` serves `size`? Judged by the class of the block's segment. `expandable` is the
+// option at the moment of the request, not the kind of the block (findings S1).
+constexpr bool should_split(Bytes block, Bytes size, SizeClass size_class, bool expandable, const Options& options) {
   const Bytes rest = block - size;
-  if (size_class == SizeClass::small) return rest >= kMinBlock;
+  if (size_class == SizeClass::small || expandable) return rest >= kMinBlock;
   return size < options.max_split_size && rest > kKeptLeftover;
 }
 

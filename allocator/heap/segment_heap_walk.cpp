@@ -1,7 +1,10 @@
 // SegmentHeap: what reads or rebuilds the whole of it. Nothing here is on the path of a request.
 #include <quarry/allocator/heap/segment_heap.h>
 
+#include <utility>
+
 #include <quarry/allocator/check.h>
+#include <quarry/allocator/pool.h>
 
 namespace quarry {
 namespace {
@@ -15,28 +18,33 @@ bool consistent(const SegmentView& view) {
     if (block.size > limit - block.address) return false;
     end = block.address + block.size;
   }
-  return view.size > Bytes{} && limit > view.address;
+  return view.expandable ? limit >= view.address : limit > view.address;
 }
 
 }  // namespace
 
 DriverStatus SegmentHeap::restore(const SegmentView& view, std::vector<Block*>& live) {
   if (!consistent(view)) return {DriverCode::invalid};
+  const DriverResult<Block*> whole = view.expandable ? restore_expandable(view) : restore_plain(view);
+  if (whole && whole.value != nullptr) restore_blocks(view, whole.value, live);
+  return whole.status;
+}
+
+DriverResult<Block*> SegmentHeap::restore_plain(const SegmentView& view) {
   Segment segment;
   segment.size = view.size;
   segment.stream = view.stream;
   segment.size_class = view.size_class;
-  if (const DriverStatus status = host_.allocate_segment(segment); !status) return status;
-  Block* whole = adopt(segment);
-  if (segment.address != view.address) {
-    insert(whole);
-    return {DriverCode::invalid};
-  }
-  restore_blocks(view, whole, live);
-  return {};
+  segment.pool = &pool_;
+  if (const DriverStatus status = host_.allocate_segment(segment); !status) return {status, nullptr};
+  Block* whole = adopt(std::move(segment));
+  if (whole->address == view.address) return {{}, whole};
+  insert(whole);
+  return {{DriverCode::invalid}, nullptr};
 }
 
-// Cuts the live blocks out of one free block, front to back; the gaps stay free and go into the index at the end.
+// Cuts the live blocks out of one free block that is in no index, front to back; the gaps stay free and go into the
+// index at the end.
 void SegmentHeap::restore_blocks(const SegmentView& view, Block* whole, std::vector<Block*>& live) {
   std::vector<Block*> gaps;
   Block* rest = whole;
@@ -55,53 +63,92 @@ void SegmentHeap::restore_blocks(const SegmentView& view, Block* whole, std::vec
     live.push_back(taken);
   }
   if (rest != nullptr) gaps.push_back(rest);
+  // Two gaps are never neighbours, but a gap at the end of a run may lie beside an older one.
   for (Block* gap : gaps) insert(gap);
 }
 
 void SegmentHeap::walk(Snapshot& into) const {
-  for (const auto& [address, segment] : segments_) {
-    SegmentView view{segment.number, address, segment.size, segment.stream, kDefaultPool, segment.size_class,
-                     false,          {}};
-    for (const Block* block = segment.first; block != nullptr; block = block->next) {
-      const bool free = block->is_free();
-      view.blocks.push_back(
-          {block->address, block->size, free ? Bytes{} : block->requested, block->state, free ? Tag{} : block->tag});
+  for (const auto& [address, segment] : segments_) walk_segment(segment, into);
+}
+
+// One view, or one for each run of mapped pages.
+void SegmentHeap::walk_segment(const Segment& segment, Snapshot& into) const {
+  const Bytes page = segment.expandable() ? segment.pages->page_size() : Bytes{};
+  bool in_run = false;
+  for (const Block* block = segment.first; block != nullptr; block = block->next) {
+    if (block->is_unmapped()) {
+      in_run = false;
+      continue;
     }
-    into.segments.push_back(std::move(view));
+    if (!in_run) {
+      into.segments.push_back({segment.number,
+                               block->address,
+                               {},
+                               segment.stream,
+                               pool_.id,
+                               segment.size_class,
+                               segment.expandable(),
+                               {},
+                               page});
+    }
+    in_run = true;
+    SegmentView& view = into.segments.back();
+    const bool free = block->state == BlockState::free;
+    view.size += block->size;
+    view.blocks.push_back(
+        {block->address, block->size, free ? Bytes{} : block->requested, block->state, free ? Tag{} : block->tag});
   }
 }
 
 std::string SegmentHeap::validate() const {
-  std::size_t blocks = 0;
-  std::size_t indexed = 0;
+  Census census;
   const Segment* previous = nullptr;
   for (const auto& [address, segment] : segments_) {
     if (address != segment.address) return "a segment is filed under another address";
     if (previous != nullptr && previous->address + previous->size > address) return "two segments overlap";
     previous = &segment;
-    if (std::string broken = validate_segment(segment, blocks, indexed); !broken.empty()) return broken;
+    if (std::string broken = validate_segment(segment, census); !broken.empty()) return broken;
   }
-  if (blocks != slab_.used()) return "block records are taken that no segment holds";
-  return validate_indexes(indexed);
+  if (census.blocks != slab_.used()) return "block records are taken that no segment holds";
+  if (census.unmapped != unmapped_.size()) return "unmapped blocks are known that no segment holds";
+  return validate_indexes(census.indexed);
 }
 
-std::string SegmentHeap::validate_segment(const Segment& segment, std::size_t& blocks, std::size_t& indexed) const {
+std::string SegmentHeap::validate_segment(const Segment& segment, Census& census) const {
   const Block* previous = nullptr;
   Address end = segment.address;
   for (const Block* block = segment.first; block != nullptr; block = block->next) {
-    ++blocks;
-    if (block->segment != &segment) return "a block names another segment than the one it lies in";
+    ++census.blocks;
     if (block->previous != previous) return "a block and its lower neighbour disagree";
     if (block->address != end) return "there is a hole or an overlap between two blocks";
-    if (block->size == Bytes{}) return "a block has no bytes";
-    if (block->is_free() && previous != nullptr && previous->is_free()) return "two free neighbours were not merged";
-    if (block->is_free() && !segment.leaving) ++indexed;
+    if (std::string broken = validate_block(segment, *block); !broken.empty()) return broken;
+    if (block->is_unmapped()) ++census.unmapped;
+    if (block->is_free() && !segment.leaving) ++census.indexed;
     end = block->address + block->size;
     previous = block;
   }
   if (end != segment.address + segment.size) return "the blocks of a segment do not fill it";
   if (segment.leaving && (segment.first->next != nullptr || !segment.first->is_free())) {
     return "a segment that is in use is on its way back to the driver";
+  }
+  return {};
+}
+
+std::string SegmentHeap::validate_block(const Segment& segment, const Block& block) const {
+  const Block* previous = block.previous;
+  if (block.segment != &segment) return "a block names another segment than the one it lies in";
+  if (block.size == Bytes{}) return "a block has no bytes";
+  if (block.is_free() && previous != nullptr && previous->is_free()) return "two free neighbours were not merged";
+  if (block.aside != Aside::no && block.state != BlockState::free) return "a block in use is set aside";
+  if (!segment.expandable()) return block.aside == Aside::no ? "" : "a block of a plain segment is set aside";
+  const bool unmapped = block.is_unmapped();
+  if (unmapped && previous != nullptr && previous->is_unmapped()) return "two unmapped neighbours were not merged";
+  if (unmapped != unmapped_.contains(&block)) return "an unmapped block is not known, or a mapped one is";
+  const SegmentPages& pages = *segment.pages;
+  const Bytes end = block.address - segment.address + block.size;
+  for (Bytes at = pages.round_down(block.address - segment.address); at < end; at += pages.page_size()) {
+    if (pages.mapped(at) == unmapped)
+      return unmapped ? "a page of an unmapped block is mapped" : "a block lacks a page";
   }
   return {};
 }

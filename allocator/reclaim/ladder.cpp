@@ -1,38 +1,71 @@
 #include <quarry/allocator/reclaim/ladder.h>
 
 #include <array>
+#include <optional>
 
 namespace quarry {
 namespace {
 
-bool release_oversize(Heap& heap, const Placement& placement, Counters&) { return heap.release_for(placement); }
+// A rung gives something back and tries again; empty = climb on.
+using Answer = std::optional<Climb>;
+struct Rung {
+  std::string_view name;
+  Answer (*step)(Climber& climber);
+};
 
-// The last rung asks again whatever it released (findings 15: a limit refuses without the driver and still counts
-// here).
-bool release_all_cached(Heap& heap, const Placement&, Counters& counters) {
-  ++counters[Tally::num_sync_all_streams];
-  heap.release_cached();
-  ++counters[Tally::num_alloc_retries];
-  return true;
+Answer found(Block* block) {
+  if (block == nullptr) return std::nullopt;
+  return Climb{Outcome::served, block, {}};
 }
 
-constexpr std::array<Rung, 2> kPytorchRungs = {{
-    {"release oversize blocks of this stream", release_oversize},
-    {"release all cached segments", release_all_cached},
-}};
+Answer grown(Climber& climber) {
+  const DriverResult<Block*> got = climber.grow();
+  if (got) return found(got.value);
+  if (got.status.code != DriverCode::out_of_memory) return Climb{Outcome::failed, nullptr, got.status};
+  return std::nullopt;
+}
+
+Answer callbacks(Climber& c) { return c.run_callbacks() ? found(c.search()) : std::nullopt; }
+
+Answer first_growth(Climber& c) {
+  c.collect_garbage();
+  if (c.rejects()) return Climb{Outcome::rejected, nullptr, {}};
+  return grown(c);
+}
+
+Answer borrow(Climber& c) { return found(c.borrow()); }
+
+Answer oversize(Climber& c) { return c.release_oversize() ? grown(c) : std::nullopt; }
+
+// The wait can bring back a fitting block, but the recorded order does not look for it (issue 189504), and a pool in
+// use does not get its own cached segments back (issue 159674). close_holes mends both.
+Answer cached(Climber& c) {
+  if (!c.may_wait()) return std::nullopt;
+  const bool mended = c.close_holes();
+  c.wait_for_pending();
+  if (mended) {
+    if (Answer block = found(c.search())) return block;
+  }
+  c.release_cached(mended);
+  c.count_retry();
+  return grown(c);
+}
+
+constexpr std::array kPytorch = {
+    Rung{"free-memory callbacks", callbacks},
+    Rung{"garbage collection and a new segment", first_growth},
+    Rung{"pools that lend when memory is out", borrow},
+    Rung{"oversize blocks of this stream", oversize},
+    Rung{"pending frees and every cached segment", cached},
+};
 
 }  // namespace
 
-std::span<const Rung> pytorch_rungs() { return kPytorchRungs; }
-
-DriverResult<Block*> grow_or_reclaim(std::span<const Rung> rungs, Heap& heap, const Placement& placement,
-                                     Counters& counters) {
-  DriverResult<Block*> grown = heap.grow(placement);
-  for (const Rung& rung : rungs) {
-    if (grown.status.code != DriverCode::out_of_memory) break;
-    if (rung.climb(heap, placement, counters)) grown = heap.grow(placement);
+Climb climb_pytorch(Climber& climber) {
+  for (const Rung& rung : kPytorch) {
+    if (const Answer answer = rung.step(climber)) return *answer;
   }
-  return grown;
+  return {Outcome::refused, nullptr, {DriverCode::out_of_memory}};
 }
 
 }  // namespace quarry

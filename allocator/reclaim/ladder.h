@@ -4,24 +4,45 @@
 #include <span>
 #include <string_view>
 
-#include <quarry/allocator/counters.h>
+#include <quarry/allocator/driver/driver.h>
 #include <quarry/allocator/heap/heap.h>
 
 namespace quarry {
 
-struct Rung {
-  std::string_view name;
-  // Gives memory back; true when the driver is worth asking again.
-  bool (*climb)(Heap& heap, const Placement& placement, Counters& counters);
+// What a climb can do, for one request. The space implements it; heap lock and grow lock are held, and the heap lock is
+// dropped around everything that can block.
+class Climber {
+ public:
+  virtual ~Climber() = default;
+
+  virtual Block* search() = 0;                     // the request's own heap again
+  virtual DriverResult<Block*> grow() = 0;         // one more segment
+  virtual bool run_callbacks() = 0;                // true when one of them freed something
+  virtual void collect_garbage() = 0;              // if its threshold is passed
+  virtual bool rejects() = 0;                      // throw_on_cudamalloc_oom would refuse to grow
+  virtual Block* borrow() = 0;                     // from pools that lend when memory is out
+  virtual bool release_oversize() = 0;             // max_split_size's own rung; true when it freed enough
+  virtual bool may_wait() = 0;                     // no capture is open on this thread
+  virtual void wait_for_pending() = 0;             // every outstanding event
+  virtual void release_cached(bool own_pool) = 0;  // wholly free segments; with the request's own pool if told so
+  virtual void count_retry() = 0;
+  virtual bool close_holes() const = 0;
 };
 
-// reference/pytorch_allocator.md section 4, steps 9 and 10. The free lists are not searched again in between: that is
-// the recorded order, and without pending frees there is nothing new to find.
-std::span<const Rung> pytorch_rungs();
+enum class Outcome : std::uint8_t {
+  served,    // `block` is the answer
+  refused,   // out of memory after every rung
+  rejected,  // throw_on_cudamalloc_oom: nothing was tried
+  failed,    // the driver failed with something else than out of memory
+};
 
-// Asks the driver, and after each rung that gave something back asks again. An answer other than out_of_memory ends the
-// climb at once. Heap lock and grow lock held; the heap lock is dropped around driver calls.
-DriverResult<Block*> grow_or_reclaim(std::span<const Rung> rungs, Heap& heap, const Placement& placement,
-                                     Counters& counters);
+struct Climb {
+  Outcome outcome = Outcome::refused;
+  Block* block = nullptr;
+  DriverStatus status;
+};
+
+// reference/pytorch_allocator.md section 4, steps 4 to 10.
+Climb climb_pytorch(Climber& climber);
 
 }  // namespace quarry

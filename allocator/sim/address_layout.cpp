@@ -22,9 +22,9 @@ AddressLayout::AddressLayout(Address base, Address top, Bytes granularity)
   gaps_.emplace(base, top);
 }
 
-std::optional<Address> AddressLayout::take(Bytes size) {
+std::optional<Address> AddressLayout::take(Bytes size, Bytes alignment) {
   for (const auto& [begin, end] : gaps_) {
-    const std::optional<Bytes> aligned = round_up(Bytes{begin.value}, granularity_);
+    const std::optional<Bytes> aligned = round_up(Bytes{begin.value}, alignment);
     if (!aligned || aligned->count > end.value || end.value - aligned->count < size.count) continue;
     const Address at{aligned->count};
     take_at(at, size);

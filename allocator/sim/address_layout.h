@@ -15,7 +15,8 @@ class AddressLayout {
   AddressLayout(Address base, Address top, Bytes granularity);
 
   // The lowest gap that holds `size` bytes, a multiple of the granularity; nullopt when there is none.
-  std::optional<Address> take(Bytes size);
+  std::optional<Address> take(Bytes size) { return take(size, granularity_); }
+  std::optional<Address> take(Bytes size, Bytes alignment);  // at a multiple of `alignment` instead
   // Takes [at, at + size) where it lies inside the layout; it must be free there, and the sum below 2^64.
   void take_at(Address at, Bytes size);
   // The opposite of both.

@@ -1,28 +1,60 @@
-// Native stream handles <-> numbers. Number 0 is the default stream, handle null. No lock: the heap's.
+// Native stream handles <-> numbers. A number is never used twice: a handle that was retired, or whose driver identity
+// changed, gets a new one. Number 0 is the default stream, handle null. No lock: the heap's.
 #pragma once
 
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
 
+#include <quarry/allocator/planted_race.h>
 #include <quarry/allocator/types.h>
 
 namespace quarry {
 
 class StreamTable {
  public:
-  // The number of `handle`, a new one if it has not been seen.
-  StreamId resolve(std::uint64_t handle) {
-    const auto next = static_cast<StreamId>(handles_.size());
-    const auto [found, fresh] = numbers_.try_emplace(handle, next);
-    if (fresh) handles_.push_back(handle);
+  enum class State : std::uint8_t {
+    open,
+    retired,  // all its work was seen complete before its handle died
+    lost,     // its handle died without a word: only a wait for the device proves its work complete
+  };
+  struct Entry {
+    std::uint64_t handle = 0;
+    std::uint64_t identity = 0;  // the driver's own number; 0 where it has none
+    State state = State::open;
+  };
+
+  // The number of `handle`, a new one if it has not been seen or names another stream now.
+  StreamId resolve(std::uint64_t handle, std::uint64_t identity) {
+    const auto [found, fresh] = numbers_.try_emplace(handle, kDefaultStream);
+    if (!fresh) {
+      Entry& known = entries_[static_cast<std::size_t>(found->second)];
+      QUARRY_PLANTED(stale_handle, return found->second);
+      if (known.identity == identity) return found->second;
+      known.state = State::lost;
+    }
+    found->second = static_cast<StreamId>(entries_.size());
+    entries_.push_back({handle, identity, State::open});
     return found->second;
   }
 
-  const std::vector<std::uint64_t>& handles() const { return handles_; }
+  // The handle may be given to another stream from now on.
+  void retire(StreamId id, State state) {
+    Entry& entry = entries_[static_cast<std::size_t>(id)];
+    entry.state = state;
+    numbers_.erase(entry.handle);
+  }
+
+  const Entry& at(StreamId id) const { return entries_[static_cast<std::size_t>(id)]; }
+
+  std::vector<std::uint64_t> handles() const {
+    std::vector<std::uint64_t> handles;
+    for (const Entry& entry : entries_) handles.push_back(entry.handle);
+    return handles;
+  }
 
  private:
-  std::vector<std::uint64_t> handles_{0};
+  std::vector<Entry> entries_{Entry{}};
   std::unordered_map<std::uint64_t, StreamId> numbers_{{0, kDefaultStream}};
 };
 

@@ -187,7 +187,7 @@ TEST_F(Lifetime, WhatARequestMayNotAskIsRefused) {
   EXPECT_EQ(code({.size = 512_B, .alignment = 48_B}), ErrorCode::invalid);
   EXPECT_EQ(code({.size = 512_B, .alignment = 0_B}), ErrorCode::invalid);
   EXPECT_EQ(code({.size = 512_B, .alignment = 4096_B}), ErrorCode::unsupported);
-  EXPECT_EQ(code({.size = 512_B, .pool = {0, 7}}), ErrorCode::unsupported);
+  EXPECT_EQ(code({.size = 512_B, .pool = {0, 7}}), ErrorCode::invalid);
   EXPECT_EQ(allocator_.ledger().live_blocks, 0u);
 }
 

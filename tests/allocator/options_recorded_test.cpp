@@ -58,9 +58,10 @@ INSTANTIATE_TEST_SUITE_P(
         Recorded{"max_split_size_mb:100garbage_collection_threshold:0.5", kNo},
         Recorded{"throw_on_cudamalloc_oom:1", kNo}, Recorded{"pinned_reserve_segment_size_mb:0", kNo},
         Recorded{"pinned_max_round_threshold_mb:abc", kNo}, Recorded{"pinned_max_cached_size_mb:32", kYes},
-        Recorded{"pinned_free_catch_all:True", kYes}, Recorded{"pinned_free_catch_all:1", kNo},
-        Recorded{"graph_capture_record_stream_reuse:maybe", kNo}, Recorded{"roundup_power2_divisions:[100:4]", kNo},
-        Recorded{"roundup_power2_divisions:[]", Answer::lax}, Recorded{"roundup_power2_divisions:[>:3]", kNo},
+        Recorded{"expandable_segments:True", kYes}, Recorded{"pinned_free_catch_all:True", kYes},
+        Recorded{"pinned_free_catch_all:1", kNo}, Recorded{"graph_capture_record_stream_reuse:maybe", kNo},
+        Recorded{"roundup_power2_divisions:[100:4]", kNo}, Recorded{"roundup_power2_divisions:[]", Answer::lax},
+        Recorded{"roundup_power2_divisions:[>:3]", kNo},
         Recorded{"garbage_collection_threshold:0.5,,max_split_size_mb:30", kNo}, Recorded{",", kNo}, Recorded{"", kYes},
         Recorded{"large_segment_size_mb:40,roundup_power2_divisions:2", kYes}));
 

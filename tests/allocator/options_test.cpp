@@ -136,12 +136,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"per_process_memory_fraction:0.5x", "from 0 to 1"},
         BadText{"garbage_collection_threshold:1.2", "above 0 and below 1"},
         BadText{"garbage_collection_threshold:0", "above 0 and below 1"},
-        BadText{"garbage_collection_threshold:0.8", "not supported yet"},
-        BadText{"expandable_segments:True", "expandable_segments: is not supported yet"},
+        BadText{"garbage_collection_threshold:1", "above 0 and below 1"},
         BadText{"expandable_segments:true", "expandable_segments: must be exactly True or False"},
-        BadText{"release_lock_on_cudamalloc:True", "not supported yet"},
-        BadText{"graph_capture_record_stream_reuse:True", "not supported yet"},
-        BadText{"throw_on_cudamalloc_oom:True", "not supported yet"},
+        BadText{"release_lock_on_cudamalloc:yes", "release_lock_on_cudamalloc: must be exactly True or False"},
+        BadText{"close_holes:1", "close_holes: must be exactly True or False"},
         BadText{"pinned_num_register_threads:0", "a power of two from 1 to 128"},
         BadText{"pinned_num_register_threads:256", "a power of two from 1 to 128"},
         BadText{"pinned_max_cached_size_mb:99999999999999", "2^44"},
@@ -161,16 +159,30 @@ TEST(Options, OneBadEntryAppliesNothing) {
 }
 
 TEST(Options, WhatIsNotThereYetIsUnsupportedNotInvalid) {
-  for (const std::string_view text :
-       {"expandable_segments:True", "garbage_collection_threshold:0.8", "throw_on_cudamalloc_oom:True",
-        "release_lock_on_cudamalloc:True", "graph_capture_record_stream_reuse:True", "backend:cudaMallocAsync"}) {
-    const Result<Options> result = parse(text);
-    ASSERT_FALSE(result) << text;
-    EXPECT_EQ(result.error().code, ErrorCode::unsupported) << text;
-  }
-  const Result<Options> bad = parse("expandable_segments:1");
+  const Result<Options> result = parse("backend:cudaMallocAsync");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::unsupported);
+  const Result<Options> bad = parse("backend:1");
   ASSERT_FALSE(bad);
   EXPECT_EQ(bad.error().code, ErrorCode::invalid);
+}
+
+TEST(Options, SwitchesAreRead) {
+  const Options on = parsed(
+      "expandable_segments:True,throw_on_cudamalloc_oom:True,release_lock_on_cudamalloc:True,"
+      "graph_capture_record_stream_reuse:True,close_holes:True,garbage_collection_threshold:0.8");
+  EXPECT_TRUE(on.expandable_segments && on.throw_on_cudamalloc_oom && on.release_lock_on_cudamalloc &&
+              on.graph_capture_record_stream_reuse && on.close_holes);
+  EXPECT_EQ(on.garbage_collection_threshold, 0.8);
+  EXPECT_EQ(parsed("garbage_collection_threshold:off").garbage_collection_threshold, 0.0);
+}
+
+TEST(Options, OfTheReclaimingKeysOnlyTheThresholdResetsAtRunTime) {
+  const Options base = parsed("expandable_segments:True,close_holes:True,garbage_collection_threshold:0.8");
+  const Result<Options> next = reconfigure("tie_break:segment", base, Origin::api);
+  ASSERT_TRUE(next);
+  EXPECT_TRUE(next->expandable_segments && next->close_holes);
+  EXPECT_EQ(next->garbage_collection_threshold, 0.0);
 }
 
 TEST(Options, RefusedRowsAcceptTheirDefault) {

@@ -33,9 +33,10 @@ Address allocate(Driver& driver, Bytes size) {
   return got.value;
 }
 
-TEST(HostDriver, HasNeitherMappingNorOrdering) {
+TEST(HostDriver, HasMappingButNoOrdering) {
   const auto driver = make_host_driver();
-  EXPECT_EQ(driver->mapping(), nullptr);
+  EXPECT_NE(driver->mapping(), nullptr);
+  EXPECT_EQ(driver->memory().capabilities().page_size.count % 4096, 0u);
   EXPECT_EQ(driver->ordering(), nullptr);
   EXPECT_TRUE(driver->memory().capabilities().readable);
 }
@@ -86,8 +87,15 @@ TEST(HostDriver, WhatWasNotReleasedGoesWithTheDriver) {
   const Address segment = allocate(*driver, 2_MiB);
   const DriverResult<Address> host = driver->memory().allocate_host(4096_B);
   ASSERT_TRUE(host);
+  const Bytes page = driver->memory().capabilities().page_size;
+  const DriverResult<Address> reserved = driver->mapping()->reserve(page * 2);
+  const DriverResult<PageHandle> handle = driver->mapping()->create_page(page, {});
+  ASSERT_TRUE(reserved);
+  ASSERT_TRUE(handle);
+  ASSERT_TRUE(driver->mapping()->map(reserved.value, page, &handle.value, 1));
   driver.reset();
   EXPECT_FALSE(mapped(segment));
+  EXPECT_FALSE(mapped(reserved.value));
   EXPECT_FALSE(mapped(host.value));
 }
 
@@ -98,10 +106,34 @@ TEST(HostDriver, RefusalsCarryErrno) {
   EXPECT_EQ(driver->memory().release_segment({4096}, 4096_B).native, EINVAL);
 }
 
+TEST(HostDriver, UnmappedPagesKeepTheirBytesAndDestroyedOnesDoNot) {
+  const auto driver = make_host_driver();
+  Mapping& mapping = *driver->mapping();
+  const DriverResult<Address> at = mapping.reserve(2_MiB);
+  const DriverResult<PageHandle> page = mapping.create_page(2_MiB, {});
+  ASSERT_TRUE(at && page);
+  auto* const bytes = reinterpret_cast<volatile unsigned char*>(at.value.value);
+  ASSERT_TRUE(mapping.map(at.value, 2_MiB, &page.value, 1));
+  EXPECT_EQ(bytes[123], 0) << "a new page is zero";
+  bytes[123] = 7;
+  ASSERT_TRUE(mapping.unmap(at.value, 2_MiB));
+  ASSERT_TRUE(mapping.map(at.value, 2_MiB, &page.value, 1));
+  EXPECT_EQ(bytes[123], 7);
+  ASSERT_TRUE(mapping.unmap(at.value, 2_MiB));
+  ASSERT_TRUE(mapping.destroy_page(page.value));
+  const DriverResult<PageHandle> next = mapping.create_page(2_MiB, {});
+  ASSERT_TRUE(next);
+  ASSERT_TRUE(mapping.map(at.value, 2_MiB, &next.value, 1));
+  EXPECT_EQ(bytes[123], 0);
+}
+
 TEST(HostDriver, MoreThanTheMachineHasIsOutOfMemory) {
   const auto driver = make_host_driver();
   const DriverResult<MemoryInfo> info = driver->memory().info();
   ASSERT_TRUE(info);
+  const Bytes page = driver->memory().capabilities().page_size;
+  const Bytes too_much{(info.value.total + 1_GiB).count / page.count * page.count};
+  EXPECT_EQ(driver->mapping()->create_page(too_much, {}).status.code, DriverCode::out_of_memory);
   EXPECT_EQ(driver->memory().allocate_segment(info.value.total + 1_GiB).status.code, DriverCode::out_of_memory);
 }
 

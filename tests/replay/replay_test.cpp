@@ -182,18 +182,26 @@ TEST(Replay, segments_alone_are_described_and_nothing_is_checked) {
   EXPECT_EQ(got.allocated.count, 512u);
 }
 
-TEST(Replay, what_this_version_lacks_is_skipped_with_the_reason) {
-  HandMade expandable = short_story();
-  expandable.trace.settings.expandable_segments = true;
-  EXPECT_EQ(replay(expandable).verdict, Verdict::skipped);
-  EXPECT_NE(replay(expandable).reasons.at(0).find("expandable segments"), std::string::npos);
-  HandMade mapped = short_story();
-  mapped.entry(TraceAction::segment_map, kLargeBase, 2 * kMiB);
-  EXPECT_EQ(replay(mapped).verdict, Verdict::skipped);
-  HandMade pools = short_story();
-  pools.device().entries.back().pool = pools.trace.pool_index({0, 1});
-  EXPECT_EQ(replay(pools).verdict, Verdict::skipped);
-  EXPECT_NE(replay(pools).reasons.at(0).find("private pools"), std::string::npos);
+TEST(Replay, a_start_with_expandable_segments_is_skipped_with_the_reason) {
+  HandMade made;
+  made.segment(kSmallBase, 2 * kMiB, SizeClass::small)
+      .block(512, BlockState::live, 1)
+      .block(2 * kMiB - 512, BlockState::free);
+  made.device().segments.back().expandable = true;
+  made.alloc(kSmallBase, 1);
+  EXPECT_EQ(replay(made).verdict, Verdict::skipped);
+  EXPECT_NE(replay(made).reasons.at(0).find("mid-run"), std::string::npos);
+}
+
+TEST(Replay, requests_of_a_private_pool_get_segments_of_their_own) {
+  HandMade made;
+  made.segment(kSmallBase, 2 * kMiB, SizeClass::small)
+      .block(512, BlockState::live, 1)
+      .block(2 * kMiB - 512, BlockState::free);
+  made.device().segments.back().pool = made.trace.pool_index({0, 1});
+  made.entry(TraceAction::segment_alloc, kSmallBase, 2 * kMiB).alloc(kSmallBase, 1);
+  for (stats::TraceEntry& entry : made.device().entries) entry.pool = made.trace.pool_index({0, 1});
+  EXPECT_EQ(replay(made).verdict, Verdict::matched);
 }
 
 TEST(Replay, a_file_that_contradicts_itself_is_not_run) {

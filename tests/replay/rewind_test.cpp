@@ -123,9 +123,29 @@ TEST(Rewind, pools_are_told_or_guessed) {
   EXPECT_EQ(rewound(made).guessed_pools, 0u);  // its segment tells
   made.device().segments.back().pool = stats::kUnknownPool;
   EXPECT_EQ(rewound(made).guessed_pools, 1u);
-  EXPECT_FALSE(rewound(made).private_pools);
+  EXPECT_TRUE(rewound(made).pools.empty());
   made.device().segments.back().pool = made.trace.pool_index({0, 1});
-  EXPECT_TRUE(rewound(made).private_pools);
+  const Rewound start = rewound(made);
+  ASSERT_EQ(start.pools.size(), 1u);  // by the index of the alloc entry
+  EXPECT_EQ(start.pools.begin()->second, (PoolId{0, 1}));
+}
+
+// Mapped runs lose what was mapped into them and get back what was unmapped; touching runs are one.
+TEST(Rewind, runs_of_pages_are_undone) {
+  HandMade made;
+  made.segment(kSmallBase, 4 * kMiB, SizeClass::small).block(4 * kMiB, BlockState::free);
+  made.device().segments.back().expandable = true;
+  made.entry(TraceAction::segment_map, kSmallBase, 6 * kMiB);
+  made.entry(TraceAction::segment_unmap, kSmallBase + Bytes{4 * kMiB}, 2 * kMiB);
+  const Rewound empty = rewound(made);
+  EXPECT_TRUE(empty.consistent());
+  EXPECT_TRUE(empty.state.segments.empty());
+  EXPECT_FALSE(empty.expandable);
+  made.device().entries.erase(made.device().entries.begin());
+  const Rewound start = rewound(made);
+  ASSERT_EQ(start.state.segments.size(), 1u);
+  EXPECT_EQ(start.state.segments[0].size.count, 6 * kMiB);
+  EXPECT_TRUE(start.expandable);
 }
 
 // One contradiction each: counted once, and put into words.

@@ -23,7 +23,7 @@ TEST(RecordedSettings, options_that_decide_addresses_come_from_the_option_string
   EXPECT_EQ(origin_of(got.options, "max_split_size_mb"), Origin::file);
   EXPECT_EQ(origin_of(got.options, "tie_break"), Origin::default_value);
   EXPECT_TRUE(got.notes.empty());
-  EXPECT_FALSE(got.expandable);
+  EXPECT_FALSE(got.options.expandable_segments);
 }
 
 TEST(RecordedSettings, what_was_in_force_wins_over_the_string) {
@@ -46,11 +46,11 @@ TEST(RecordedSettings, limits_are_left_to_the_recording_and_told) {
 }
 
 TEST(RecordedSettings, expandable_segments_are_seen_in_either_place) {
-  EXPECT_TRUE(from_conf("expandable_segments:True").expandable);
-  EXPECT_FALSE(from_conf("expandable_segments:False").expandable);
+  EXPECT_TRUE(from_conf("expandable_segments:True").options.expandable_segments);
+  EXPECT_FALSE(from_conf("expandable_segments:False").options.expandable_segments);
   stats::TraceSettings settings;
   settings.expandable_segments = true;
-  EXPECT_TRUE(recorded_settings(settings).expandable);
+  EXPECT_TRUE(recorded_settings(settings).options.expandable_segments);
 }
 
 TEST(RecordedSettings, values_that_break_a_rule_are_told_and_not_applied) {

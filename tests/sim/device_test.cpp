@@ -1,4 +1,4 @@
-// What the simulated device promises beyond the contract: layout, accounting, faults, costs, log.
+// What the simulated device promises beyond the contract: layout, accounting, costs, log.
 #include <quarry/allocator/sim/device.h>
 
 #include <gtest/gtest.h>
@@ -176,57 +176,6 @@ TEST(Device, ScriptIsNotAskedForWhatDoesNotFit) {
   EXPECT_EQ(allocate(device, 16_MiB), Address{0x10000000});
 }
 
-TEST(Fault, StrikesTheChosenCallOnce) {
-  Device device({.capacity = 1_GiB});
-  device.fail(Call::allocate_segment, 2);
-  const Address first = allocate(device, 2_MiB);
-  EXPECT_EQ(refusal(device, 2_MiB), DriverCode::out_of_memory);
-  EXPECT_EQ(device.in_use(), 2_MiB);
-  EXPECT_EQ(allocate(device, 2_MiB), first + 2_MiB);
-}
-
-TEST(Fault, RepeatsUntilRemoved) {
-  Device device({.capacity = 1_GiB});
-  device.fail(Call::allocate_segment, 2, DriverCode::other, true);
-  allocate(device, 2_MiB);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(refusal(device, 2_MiB), DriverCode::other);
-  device.fail(Call::allocate_segment, 0);
-  allocate(device, 2_MiB);
-}
-
-TEST(Fault, EveryKindOfCallCanFail) {
-  Device device({.capacity = 1_GiB});
-  const Address segment = allocate(device, 2_MiB);
-  const DriverResult<Address> host = device.allocate_host(4096_B);
-  ASSERT_TRUE(host);
-  ASSERT_TRUE(device.register_host({4096}, 4096_B));
-  const auto call = [&](Call which) -> DriverCode {
-    switch (which) {
-      case Call::info:
-        return device.info().status.code;
-      case Call::allocate_segment:
-        return refusal(device, 2_MiB);
-      case Call::release_segment:
-        return device.release_segment(segment, 2_MiB).code;
-      case Call::allocate_host:
-        return device.allocate_host(4096_B).status.code;
-      case Call::release_host:
-        return device.release_host(host.value, 4096_B).code;
-      case Call::register_host:
-        return device.register_host({1 << 20}, 4096_B).code;
-      case Call::unregister_host:
-        return device.unregister_host({4096}).code;
-    }
-    throw std::logic_error("a call without a row in this test");
-  };
-  for (std::size_t i = 0; i < kCallNames.size(); ++i) {
-    const auto which = static_cast<Call>(i);
-    device.fail(which, 1, DriverCode::gone);
-    EXPECT_EQ(call(which), DriverCode::gone) << kCallNames[i];
-    EXPECT_EQ(call(which), DriverCode::ok) << kCallNames[i] << " after the fault";
-  }
-}
-
 TEST(CallLog, HoldsCallsInOrderUntilTaken) {
   Device device({.capacity = 4_MiB, .record_calls = true});
   const Address at = allocate(device, 2_MiB);
@@ -310,6 +259,9 @@ TEST_F(ThrowingChecks, WrongOptionsAreTheCallersBug) {
   EXPECT_THROW(Device({.profile = "h200"}), std::runtime_error);
   EXPECT_THROW(Device({.granularity = 0_B}), std::runtime_error);
   EXPECT_THROW(Device({.granularity = 100_B}), std::runtime_error);
+  EXPECT_THROW(Device({.page_granularity = 0_B}), std::runtime_error);
+  EXPECT_THROW(Device({.page_granularity = 2_MiB + 512_B}), std::runtime_error);
+  EXPECT_THROW(Device({.granularity = 512_B, .backing = Backing::memfd}), std::runtime_error);
   EXPECT_THROW(Device({.base = {std::uint64_t{1} << 63}}), std::runtime_error);
 }
 

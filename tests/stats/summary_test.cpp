@@ -71,6 +71,18 @@ TEST(Summary, shows_the_counters_and_a_ledger_that_adds_up) {
   EXPECT_EQ(l.requested + l.rounding() + l.pending + l.releasable + l.stranded, l.reserved);
 }
 
+TEST(Summary, shows_streams_where_there_are_several) {
+  Result<Allocator> gpu = sim::open({});
+  ASSERT_TRUE(gpu);
+  const Result<Allocation> one = gpu->allocate(3 << 20);
+  EXPECT_EQ(summary(gpu->stats()).find("By stream"), std::string::npos);
+  const Result<Allocation> other = gpu->allocate(4 << 20, gpu->stream(reinterpret_cast<void*>(16)));
+  ASSERT_TRUE(one && other);
+  const std::string text = summary(gpu->stats(), Units::bytes);
+  EXPECT_THAT(row(text, "stream 0"), HasSubstr("3,145,728 B active, 17,825,792 B cached"));
+  EXPECT_THAT(row(text, "stream 1"), HasSubstr("4,194,304 B active, 16,777,216 B cached"));
+}
+
 TEST(Summary, leaves_out_what_the_driver_does_not_say) {
   SpaceStats stats;
   stats.device = "silent";

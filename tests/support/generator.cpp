@@ -132,27 +132,4 @@ Free Generator::free() {
   return free;
 }
 
-Program shrink(Program program, const std::function<std::size_t(const Program&)>& fails) {
-  std::vector<Operation>& operations = program.operations;
-  operations.resize(fails(program));
-  for (std::size_t chunk = operations.size() / 2; chunk > 0;) {
-    bool dropped = false;
-    for (std::size_t at = 0; at < operations.size();) {
-      Program fewer = program;
-      const auto from = fewer.operations.begin() + static_cast<std::ptrdiff_t>(at);
-      const std::size_t count = std::min(chunk, operations.size() - at);
-      fewer.operations.erase(from, from + static_cast<std::ptrdiff_t>(count));
-      if (const std::size_t end = fails(fewer); end > 0) {
-        fewer.operations.resize(end);
-        program = std::move(fewer);
-        dropped = true;
-      } else {
-        at += chunk;
-      }
-    }
-    if (!dropped || chunk > 1) chunk /= 2;
-  }
-  return program;
-}
-
 }  // namespace quarry::oracle

@@ -3,11 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <random>
 #include <vector>
 
 #include "support/operation.h"
+#include "support/shrink.h"
 
 namespace quarry::oracle {
 
@@ -44,9 +44,5 @@ class Generator {
   std::vector<std::uint32_t> live_;  // asked for and not freed; some may have failed
   std::vector<std::uint64_t> sizes_;
 };
-
-// The smallest program found that still fails: operations are dropped in chunks, then one by one, until none can go.
-// `fails` gives the number of the failing operation plus one, 0 if all is well.
-Program shrink(Program program, const std::function<std::size_t(const Program&)>& fails);
 
 }  // namespace quarry::oracle

@@ -44,10 +44,11 @@ struct Walked {
   std::int64_t segments = 0, reserved = 0, live = 0, allocated = 0, active = 0, active_bytes = 0, requested = 0;
   std::int64_t idle = 0, idle_bytes = 0;
 
+  // Of expandable segments only bytes count: the driver knows no such segment, and what is cut there can be given back.
   void add(const SegmentView& segment) {
-    ++segments;
+    if (!segment.expandable) ++segments;
     reserved += static_cast<std::int64_t>(segment.size.count);
-    for (const BlockView& block : segment.blocks) add(block, segment.blocks.size() > 1);
+    for (const BlockView& block : segment.blocks) add(block, segment.blocks.size() > 1 && !segment.expandable);
   }
   void add(const BlockView& block, bool split) {
     const auto size = static_cast<std::int64_t>(block.size.count);
@@ -94,6 +95,17 @@ std::string broken_row(const std::string& name, const MetricRow& row, std::int64
     if (stat->peak < stat->current) return name + ": peak below current";
   }
   return {};
+}
+
+// Of a free block: all of it where it is alone in a plain segment; whole pages of an expandable one, whose runs begin
+// at a page.
+std::uint64_t releasable_bytes(const SegmentView& segment, const BlockView& block) {
+  if (!segment.expandable) return segment.blocks.size() == 1 ? block.size.count : 0;
+  const std::uint64_t page = segment.page_size.count;
+  const std::uint64_t begin = (block.address - segment.address).count;
+  const std::uint64_t first = (begin + page - 1) / page * page;
+  const std::uint64_t end = (begin + block.size.count) / page * page;
+  return first < end ? end - first : 0;
 }
 
 bool flows(const Stat& now, const Stat& base) { return now.allocated - now.freed == now.current - base.current; }
@@ -158,15 +170,26 @@ std::string broken_ledger(const Ledger& ledger, const Counters& counters, const 
       if (block.state != BlockState::free) continue;
       ++free_blocks;
       largest = std::max(largest, block.size.count);
-      (segment.blocks.size() == 1 ? releasable : stranded) += block.size.count;
+      const std::uint64_t back = releasable_bytes(segment, block);
+      releasable += back;
+      stranded += block.size.count - back;
     }
   }
   const auto current = [&](Metric m) { return static_cast<std::uint64_t>(counters[m].all.current); };
+  std::uint64_t active_rows = 0, cached_rows = 0, pending_rows = 0;
+  for (const StreamRow& row : ledger.streams) {
+    active_rows += row.active.count;
+    cached_rows += row.cached.count;
+  }
+  for (const PendingOn& row : ledger.pending_by_stream) pending_rows += row.bytes.count;
   const std::uint64_t pending = current(Metric::active_bytes) - current(Metric::allocated_bytes);
   const std::pair<const char*, std::pair<std::uint64_t, std::uint64_t>> figures[] = {
       {"ledger.requested", {ledger.requested.count, requested}},
       {"ledger.allocated", {ledger.allocated.count, current(Metric::allocated_bytes)}},
       {"ledger.pending", {ledger.pending.count, pending}},
+      {"active by stream", {active_rows, ledger.active().count}},
+      {"cached by stream", {cached_rows, ledger.cached().count}},
+      {"pending by stream", {pending_rows, ledger.pending.count}},
       {"ledger.reserved", {ledger.reserved.count, current(Metric::reserved_bytes)}},
       {"ledger.releasable", {ledger.releasable.count, releasable}},
       {"ledger.stranded", {ledger.stranded.count, stranded}},
@@ -201,7 +224,8 @@ std::string broken_identity(const Allocator& allocator, const sim::Device* devic
   if (std::string broken = broken_ledger(ledger, counters, snapshot); !broken.empty()) return broken;
   if (device == nullptr) return {};
   if (device->in_use() != ledger.reserved) return differs("reserved", ledger.reserved.count, device->in_use().count);
-  if (device->segments() != ledger.segments) return differs("segments", ledger.segments, device->segments());
+  const auto plain = static_cast<std::uint64_t>(counters[Metric::segment].all.current);
+  if (device->segments() != plain) return differs("segments", plain, device->segments());
   return {};
 }
 

@@ -16,10 +16,12 @@ constexpr std::uint64_t kMaxFile = 1u << 20;
 Result<KnownDifference> parse_line(std::string_view text, std::size_t line) {
   const auto words = split_words(text);
   if (words.size() < 4) return invalid("a known difference is FILE CASE STEP KEY and a comment");
-  const auto step = parse_unsigned(words[2]);
+  const bool onwards = words[2].ends_with('+');
+  const auto step = parse_unsigned(words[2].substr(0, words[2].size() - (onwards ? 1 : 0)));
   if (!step && words[2] != "load")
     return invalid(fmt::format("{} is not the number of a step, or load", quoted(words[2])));
-  KnownDifference difference{std::string(words[0]), std::string(words[1]), std::nullopt, std::string(words[3]), line};
+  KnownDifference difference{
+      std::string(words[0]), std::string(words[1]), std::nullopt, std::string(words[3]), line, onwards};
   if (step) difference.step = *step;
   return difference;
 }
@@ -29,7 +31,7 @@ Result<KnownDifference> parse_line(std::string_view text, std::size_t line) {
 bool KnownDifferences::contains(std::string_view file, std::string_view name, std::optional<std::size_t> step,
                                 std::string_view key) const {
   return std::ranges::any_of(entries_, [&](const KnownDifference& entry) {
-    return entry.file == file && entry.name == name && entry.step == step && entry.key == key;
+    return entry.file == file && entry.name == name && entry.covers(step, key);
   });
 }
 

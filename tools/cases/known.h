@@ -1,7 +1,9 @@
 // Differences that are accepted: listed, not counted as failures.
 //
 // One a line: `FILE CASE STEP KEY` and then free text. FILE is the file's name without folder and endings, STEP the
-// number of the operation from 0, or `load` for what comes before it. `#` starts a comment line.
+// number of the operation from 0, `N+` for it and all that follow, or `load` for what comes before the first. KEY `*`
+// is every key but `validate`: where the recorded answers are of no use, the identities still hold. `#` starts a
+// comment.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +22,12 @@ struct KnownDifference {
   std::optional<std::size_t> step;  // empty = load
   std::string key;
   std::size_t line = 0;
+  bool onwards = false;  // `step` and all that follow
+
+  bool covers(std::optional<std::size_t> at, std::string_view what) const {
+    const bool here = onwards ? at && *at >= *step : at == step;
+    return here && (key == what || (key == "*" && what != "validate"));
+  }
 };
 
 class KnownDifferences {

@@ -11,7 +11,8 @@ namespace {
 
 class Runner {
  public:
-  Runner(const Case& one, const KnownDifferences& known) : case_(one), known_(known), session_(one) {
+  Runner(const Case& one, const KnownDifferences& known, const MakeCaseDevice& make_device)
+      : case_(one), known_(known), session_(one, make_device) {
     result_.file = one.file;
     result_.name = one.name;
   }
@@ -92,9 +93,8 @@ class Runner {
 };
 
 bool shows(const CaseResult& result, const KnownDifference& entry) {
-  return std::ranges::any_of(result.known, [&](const Difference& difference) {
-    return difference.step == entry.step && difference.key == entry.key;
-  });
+  return std::ranges::any_of(
+      result.known, [&](const Difference& difference) { return entry.covers(difference.step, difference.key); });
 }
 
 }  // namespace
@@ -104,11 +104,11 @@ std::string_view outcome_name(CaseOutcome outcome) {
   return kNames[static_cast<std::size_t>(outcome)];
 }
 
-CaseResult run_case(const Case& one, const KnownDifferences& known) {
+CaseResult run_case(const Case& one, const KnownDifferences& known, const MakeCaseDevice& make_device) {
   if (const std::string_view missing = missing_feature(one); !missing.empty()) {
     return {one.file, one.name, CaseOutcome::skip, std::nullopt, {}, std::string(missing)};
   }
-  return Runner(one, known).run();
+  return Runner(one, known, make_device).run();
 }
 
 std::vector<KnownDifference> unused_known(const KnownDifferences& known, std::span<const CaseResult> results) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/cases/case.h"
+#include "tools/cases/case_device.h"
 #include "tools/cases/known.h"
 
 namespace quarry::tools {
@@ -39,7 +40,8 @@ struct CaseResult {
   std::string reason;                 // outcome skip: what it needs
 };
 
-CaseResult run_case(const Case& one, const KnownDifferences& known = {});
+CaseResult run_case(const Case& one, const KnownDifferences& known = {},
+                    const MakeCaseDevice& make_device = plain_case_device);
 
 // What a case needs and this build does not have; empty if nothing.
 std::string_view missing_feature(const Case& one);

@@ -5,13 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "tools/cases/call_text.h"
 #include "tools/cases/text.h"
 
 namespace quarry::tools {
 namespace {
-
-// A native handle for a stream of the case: any value that is not null and differs per stream.
-void* handle_of(CaseStream stream) { return reinterpret_cast<void*>(std::uintptr_t{stream} << 8); }
 
 sim::DeviceOptions device_options(const Case& one) {
   sim::DeviceOptions options;
@@ -20,29 +18,26 @@ sim::DeviceOptions device_options(const Case& one) {
   return options;
 }
 
-// The driver calls by the names the recordings use; questions about memory are left out. A release is recorded with
-// what the device held for the segment: whole multiples of its granularity.
-std::vector<std::string> call_texts(const std::vector<sim::CallRecord>& records, Bytes granularity) {
-  std::vector<std::string> texts;
-  for (const sim::CallRecord& record : records) {
-    const bool ok = record.result == DriverCode::ok;
-    if (record.call == sim::Call::allocate_segment) {
-      const char* result = ok ? "ok" : record.result == DriverCode::out_of_memory ? "oom" : "invalid";
-      texts.push_back(fmt::format("cudaMalloc {} {}", record.size.count, result));
-    }
-    if (record.call == sim::Call::release_segment) {
-      const std::uint64_t held = (record.size.count + granularity.count - 1) / granularity.count * granularity.count;
-      texts.push_back(fmt::format("cudaFree {}{}", held, ok ? "" : " failed"));
-    }
+// Every stream that the case names.
+std::set<CaseStream> streams_of(const Case& one) {
+  std::set<CaseStream> used{0};
+  for (const Step& step : one.steps) {
+    if (const auto* alloc = std::get_if<op::Alloc>(&step.operation)) used.insert(alloc->stream);
+    if (const auto* record = std::get_if<op::Record>(&step.operation)) used.insert(record->stream);
+    if (const auto* control = std::get_if<op::StreamControl>(&step.operation)) used.insert(control->stream);
+    if (const auto* capture = std::get_if<op::Capture>(&step.operation)) used.insert(capture->stream);
   }
-  return texts;
+  return used;
 }
+
+PoolId pool_id(CasePool pool) { return {0, pool}; }
 
 }  // namespace
 
-Session::Session(const Case& one)
-    : capacity_(one.capacity), device_(std::make_shared<sim::Device>(device_options(one))), watcher_(stream_names_) {
+Session::Session(const Case& one, const MakeCaseDevice& make_device)
+    : capacity_(one.capacity), backend_(make_device(device_options(one))), watcher_(stream_names_) {
   device_->set_outside(one.context);
+  device_->set_script(&addresses_);
 }
 
 Session::~Session() {
@@ -60,21 +55,27 @@ Status Session::open(const Case& one) {
   base.tie_break = TieBreak::segment;
   const auto options = parse_options(one.config, base, Origin::environment);
   if (!options) return options.error();
-  auto opened = Allocator::open(device_, *options);
+  auto opened = Allocator::open(backend_.driver, *options);
   if (!opened) return opened.error();
   allocator_ = *std::move(opened);
   allocator_->attach(watcher_);
   // In the order of their numbers: where an order among streams matters it is that of their numbers.
-  std::set<CaseStream> used{0};
-  for (const Step& step : one.steps) {
-    if (const auto* alloc = std::get_if<op::Alloc>(&step.operation)) used.insert(alloc->stream);
-  }
-  for (const CaseStream name : used) {
+  for (const CaseStream name : streams_of(one)) {
     const Stream stream = allocator_->stream(handle_of(name));
     streams_.emplace(name, stream);
     stream_names_.add(name, stream.id());
   }
+  for (const Step& step : one.steps) {
+    if (const auto* pool = std::get_if<op::Pool>(&step.operation)) pools_.insert(pool_id(pool->pool));
+  }
+  make_current(0);
+  device_->take_calls();
   return Done{};
+}
+
+void Session::make_current(CaseStream stream) {
+  current_ = stream;
+  allocator_->make_current(streams_.at(stream));
 }
 
 void Session::give_back(Block& block) {
@@ -98,7 +99,7 @@ std::int64_t Session::allocated_bytes() const { return allocator_->counters()[Me
 
 // The block's size is what the statistics counted for it.
 Place Session::place_of_new(Address address, std::int64_t allocated_before) const {
-  Place place = watcher_.place(address).value_or(Place{UINT64_MAX, address.value, std::nullopt});
+  Place place = NumberedAddresses::place(address);
   place.size = static_cast<std::uint64_t>(allocated_bytes() - allocated_before);
   return place;
 }
@@ -137,7 +138,7 @@ struct Session::Apply {
   Status operator()(const op::Allocate& alloc) const {
     if (const Status is_new = fresh(alloc.id); !is_new) return is_new;
     const std::int64_t before = session.allocated_bytes();
-    auto block = allocator().allocate(alloc.size.count);
+    auto block = allocator().allocate(alloc.size.count, session.streams_.at(session.current_));
     if (given(block)) keep(alloc.id, std::make_shared<Block>(Block{block->data(), std::move(*block)}), before);
     return Done{};
   }
@@ -161,8 +162,80 @@ struct Session::Apply {
   Status operator()(const op::Record& record) const {
     const auto found = session.names_.find(record.id);
     seen.skip = found == session.names_.end();
-    if (seen.skip || !found->second->pointer) return Done{};  // work on no bytes
-    return Error{ErrorCode::unsupported, "use of a block by another stream"};
+    if (!seen.skip) allocator().used_on(found->second->pointer, session.streams_.at(record.stream));
+    return Done{};
+  }
+  Status operator()(const op::StreamControl& control) const {
+    void* stream = handle_of(control.stream);
+    switch (control.verb) {
+      case op::StreamVerb::hold:
+        session.device_->hold(stream);
+        break;
+      case op::StreamVerb::complete:
+        session.device_->complete(stream);
+        break;
+      case op::StreamVerb::unhold:
+        session.device_->unhold(stream);
+        break;
+      case op::StreamVerb::sync:
+        (void)session.device_->synchronize_stream(stream);  // a wait of the program, recorded like the allocator's
+        break;
+    }
+    return Done{};
+  }
+  Status operator()(const op::Pool& pool) const {
+    const PoolId id = pool_id(pool.pool);
+    switch (pool.verb) {
+      case op::PoolVerb::create:
+        return note(allocator().create_pool(id));
+      case op::PoolVerb::begin:
+        return note(allocator().begin_pool(id));
+      case op::PoolVerb::end:
+        return note(allocator().end_pool(id));
+      case op::PoolVerb::release:
+        return note(allocator().release_pool(id));
+      case op::PoolVerb::no_split:
+        return note(allocator().set_pool_no_split(id));
+      case op::PoolVerb::use_on_oom:
+        allocator().set_pool_use_on_oom(id);
+        return Done{};
+      case op::PoolVerb::use_count:
+        return use_count(id);
+    }
+    return Done{};
+  }
+  Status use_count(PoolId id) const {
+    const auto count = allocator().pool_use_count(id);
+    if (!count) return note(count.error());
+    seen.value = static_cast<double>(*count);
+    return Done{};
+  }
+  Status operator()(const op::EmptyPool& pool) const {
+    if (const auto released = allocator().empty_pool(pool_id(pool.pool)); !released) return note(released.error());
+    return Done{};
+  }
+  Status operator()(const op::Capture& capture) const {
+    void* stream = handle_of(capture.stream);
+    const auto done = [](DriverStatus status) -> Status {
+      if (status) return Done{};
+      return Error{ErrorCode::invalid, "the device does not allow this capture operation here"};
+    };
+    switch (capture.verb) {
+      case op::CaptureVerb::begin:
+        session.make_current(capture.stream);
+        return done(session.device_->begin_capture(stream));
+      case op::CaptureVerb::end:
+        session.make_current(0);
+        return done(session.device_->end_capture(stream));
+      case op::CaptureVerb::join:
+        return done(session.device_->join_capture(stream));
+      case op::CaptureVerb::leave:
+        return done(session.device_->leave_capture(stream));
+      case op::CaptureVerb::current:
+        session.make_current(capture.stream);
+        return Done{};
+    }
+    return Done{};
   }
   Status operator()(const op::EmptyCache&) const {
     allocator().empty_cache();
@@ -191,11 +264,9 @@ struct Session::Apply {
     return Done{};
   }
   Status operator()(const op::Fail& fail) const {
-    if (fail.call != "cudaMalloc" && fail.call != "cudaFree") {
-      return Error{ErrorCode::unsupported, "mapping calls of the driver"};
-    }
-    session.device_->fail(fail.call == "cudaMalloc" ? sim::Call::allocate_segment : sim::Call::release_segment,
-                          fail.nth);
+    const auto call = call_named(fail.call);
+    if (!call) return Error{ErrorCode::unsupported, "failing this call of the driver"};
+    session.device_->fail(*call, fail.nth);
     return Done{};
   }
   Status operator()(const op::Largest&) const {
@@ -208,7 +279,7 @@ struct Session::Apply {
     if (seen.skip) return Done{};
     const auto segment = allocator().segment_of(found->second->pointer);
     if (!segment) return note(segment.error());
-    seen.at = session.watcher_.place(segment->address);
+    seen.at = NumberedAddresses::place(segment->address);
     seen.value = static_cast<double>(segment->size.count);
     return Done{};
   }

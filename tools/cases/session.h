@@ -6,10 +6,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "tools/cases/case.h"
+#include "tools/cases/case_device.h"
 #include "tools/cases/watcher.h"
 
 #include <quarry/allocator/allocator.h>
@@ -30,7 +32,7 @@ struct Seen {
 
 class Session {
  public:
-  explicit Session(const Case& one);
+  Session(const Case& one, const MakeCaseDevice& make_device);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -47,6 +49,7 @@ class Session {
   std::array<std::int64_t, 5> sums() const;  // the row `s`
   Ledger ledger() const { return allocator_->ledger(); }
   std::string validate() const { return allocator_->validate(); }
+  const Allocator& allocator() const { return *allocator_; }
   Bytes capacity() const { return capacity_; }
   // How the last alloc or allocate ended; empty before the first.
   const std::optional<bool>& served() const { return served_; }
@@ -63,12 +66,17 @@ class Session {
   void free_name(const std::string& id, Seen& seen);
   Place place_of_new(Address address, std::int64_t allocated_before) const;
   std::int64_t allocated_bytes() const;
+  void make_current(CaseStream stream);
 
   Bytes capacity_;
-  std::shared_ptr<sim::Device> device_;
+  NumberedAddresses addresses_;
+  CaseDevice backend_;
+  std::shared_ptr<sim::Device> device_ = backend_.device;
   StreamNames stream_names_;
   Watcher watcher_;
   std::map<CaseStream, Stream> streams_;
+  CaseStream current_ = 0;  // of the thread: captures and the tensor path ask for it
+  std::set<PoolId> pools_;  // that the case has named
   std::optional<Allocator> allocator_;
   std::map<std::string, std::shared_ptr<Block>, std::less<>> names_;
   std::optional<bool> served_;

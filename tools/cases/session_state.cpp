@@ -3,6 +3,8 @@
 #include <string>
 #include <tuple>
 
+#include <fmt/format.h>
+
 #include "tools/cases/session.h"
 
 namespace quarry::tools {
@@ -21,7 +23,7 @@ RecordedLayout Session::layout() const {
   const Snapshot snapshot = allocator_->snapshot();
   RecordedLayout layout;
   for (const SegmentView& view : snapshot.segments) {
-    const Place place = watcher_.place(view.address).value_or(Place{UINT64_MAX, view.address.value, std::nullopt});
+    const Place place = NumberedAddresses::place(view.address);
     RecordedSegment segment{place.segment,
                             place.offset,
                             view.size.count,
@@ -54,6 +56,12 @@ StatTable Session::stats() const {
     table[std::string(kGaugeNames[i])] = value_of(counters.gauges[i]);
   for (std::size_t i = 0; i < kTallyNames.size(); ++i) {
     table[std::string(kTallyNames[i])] = static_cast<std::int64_t>(counters.tallies[i]);
+  }
+  for (const PoolId pool : pools_) {
+    const auto row = allocator_->counters(pool);
+    if (!row || (*row)[Metric::reserved_bytes].all == Stat{}) continue;  // a row begins with the first segment
+    table[fmt::format("reserved_bytes_by_private_pools.{}_{}.all", pool.first, pool.second)] =
+        value_of((*row)[Metric::reserved_bytes].all);
   }
   table["max_split_size"] = counters.max_split_size;
   return table;

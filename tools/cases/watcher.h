@@ -9,10 +9,11 @@
 #include "tools/cases/case.h"
 
 #include <quarry/allocator/observer.h>
+#include <quarry/allocator/sim/device.h>
 
 namespace quarry::tools {
 
-// Streams of a case and of the allocator, both ways.
+// Streams of a case and of the allocator.
 class StreamNames {
  public:
   void add(CaseStream name, StreamId id) { names_[id] = name; }
@@ -25,28 +26,33 @@ class StreamNames {
   std::map<StreamId, CaseStream> names_;
 };
 
+// Gives every segment and every reservation an address space of its own, in order of creation, so that an address says
+// which one it lies in, even after that one is gone.
+class NumberedAddresses final : public sim::AddressScript {
+ public:
+  Address next(Bytes) override { return {++created_ << kShift}; }
+  Address next_reservation(Bytes size) override { return next(size); }
+
+  static Place place(Address address) {
+    return {(address.value >> kShift) - 1, address.value & ((std::uint64_t{1} << kShift) - 1), std::nullopt};
+  }
+
+ private:
+  static constexpr int kShift = 44;  // 16 TiB each, half a million of them
+
+  std::uint64_t created_ = 0;
+};
+
 // One thread.
 class Watcher final : public Observer {
  public:
   explicit Watcher(const StreamNames& streams) : streams_(streams) {}
 
   void on_record(const Record& record) noexcept override;
-
-  // Segment and offset of an address inside a segment held now.
-  std::optional<Place> place(Address address) const;
-  std::optional<Bytes> segment_size(Address address) const;
   std::vector<RecordedEvent> take_events();
 
  private:
-  struct Segment {
-    std::uint64_t number;
-    Bytes size;
-  };
-  const std::pair<const Address, Segment>* find(Address address) const;
-
   const StreamNames& streams_;
-  std::map<Address, Segment> segments_;
-  std::uint64_t next_number_ = 0;
   std::vector<RecordedEvent> events_;
 };
 

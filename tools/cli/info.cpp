@@ -2,13 +2,13 @@
 
 #include <cstdio>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 #include <quarry/allocator/allocator.h>
+#include <quarry/allocator/driver/cuda.h>
 #include <quarry/allocator/driver/host.h>
 #include <quarry/allocator/sim/device.h>
 #include <nlohmann/json.hpp>
@@ -30,26 +30,39 @@ struct InfoArguments {
 };
 
 struct Backend {
-  std::string taken;  // sim, host
+  std::string taken;  // cuda:N, sim, host
   std::string why;
   std::shared_ptr<Driver> driver;
 };
 
-// Empty for what this version does not have.
-std::optional<Backend> open_backend(const std::string& device) {
-  if (device == "auto") {
-    return Backend{"sim", "auto: this version has no GPU driver", std::make_shared<sim::Device>()};
-  }
+Result<Backend> open_gpu(const std::string& device) {
+  const std::size_t colon = device.find(':');
+  const std::string number = colon == std::string::npos ? "0" : device.substr(colon + 1);
+  constexpr std::size_t kMostDigits = 4;
+  if (number.size() > kMostDigits) return Error{ErrorCode::invalid, "there is no device " + number};
+  Result<std::shared_ptr<Driver>> driver = make_cuda_driver(std::stoi(number));
+  if (!driver) return driver.error();
+  return Backend{"cuda:" + number, "as asked", *std::move(driver)};
+}
+
+// auto is the GPU if one answers, else the simulated device; it says which and why.
+Result<Backend> open_backend(const std::string& device) {
   if (device == "sim") return Backend{"sim", "as asked", std::make_shared<sim::Device>()};
   if (device == "host") return Backend{"host", "as asked", make_host_driver()};
-  return std::nullopt;
+  if (device != "auto") return open_gpu(device);
+  Result<Backend> gpu = open_gpu("cuda");
+  if (gpu) {
+    gpu->why = "auto: a GPU answers";
+    return gpu;
+  }
+  return Backend{"sim", "auto: " + gpu.error().message, std::make_shared<sim::Device>()};
 }
 
 void print_backend(const Backend& backend, const InfoArguments& arguments) {
   const Capabilities can = backend.driver->memory().capabilities();
   const DriverResult<MemoryInfo> memory = backend.driver->memory().info();
   const auto bytes = [&](Bytes n) { return stats::format_bytes(n, unit_names().at(arguments.units)); };
-  fmt::print("device    {} ({})\n", backend.taken, backend.why);
+  fmt::print("device    {} ({})\n", backend.taken, for_terminal(backend.why));
   fmt::print("  name                  {}\n", for_terminal(can.name));
   if (memory && memory.value.total == kUnlimited) {
     fmt::print("  memory                unlimited\n");
@@ -100,9 +113,9 @@ Json to_json(const Backend& backend, const Options& options) {
 }
 
 int run_info(const InfoArguments& arguments) {
-  const std::optional<Backend> backend = open_backend(arguments.device);
+  const Result<Backend> backend = open_backend(arguments.device);
   if (!backend) {
-    fmt::print(stderr, "quarry: --device {}: GPUs are not in this version; it has sim and host\n", arguments.device);
+    fmt::print(stderr, "quarry: --device {}: {}\n", arguments.device, for_terminal(backend.error().message));
     return kExitUsage;
   }
   const Result<Options> options = effective_options({}, arguments.sets);

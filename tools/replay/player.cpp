@@ -1,6 +1,7 @@
 #include "tools/replay/player.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace quarry::tools {
@@ -9,7 +10,7 @@ Player::Player(const Program& program, const Rewound& start, std::shared_ptr<sim
     : program_(program),
       start_(start),
       device_(std::move(device)),
-      script_(start.state.segments, program.grown),
+      script_(start.state.segments, program.grown, program.reservations),
       gpu_(std::move(gpu)),
       slots_(program.slots) {
   for (const std::uint64_t handle : start.state.streams) {
@@ -20,6 +21,12 @@ Player::Player(const Program& program, const Rewound& start, std::shared_ptr<sim
 Result<std::unique_ptr<Player>> Player::open(const Program& program, const Rewound& start, const Options& options) {
   sim::DeviceOptions wanted;
   wanted.granularity = Bytes{512};  // recorded segments lie where they lie, and may touch
+  wanted.base = Address{1ull << 61};
+  // An expandable segment reserves 9/8 of the device, and may not reach into the next recorded one.
+  constexpr Bytes kLargestPage{64ull << 20};
+  if (program.reservation_room != kUnlimited && program.reservation_room > kLargestPage) {
+    wanted.capacity = {(program.reservation_room - kLargestPage).count / 9 * 8};
+  }
   auto device = std::make_shared<sim::Device>(wanted);
   Result<Allocator> gpu = Allocator::open(device, options);
   if (!gpu) return gpu.error();
@@ -37,6 +44,12 @@ Player::~Player() {
 
 Status Player::restore() {
   if (Status restored = gpu_.restore(start_.state); !restored) return restored.error();
+  std::set<PoolId> pools;
+  for (const auto& [entry, pool] : start_.pools) pools.insert(pool);
+  for (const PoolId pool : pools) {
+    if (gpu_.pool_use_count(pool)) continue;  // restored
+    if (Status created = gpu_.create_pool(pool); !created) return created.error();
+  }
   std::size_t at = 0;
   for (const SegmentView& segment : start_.state.segments) {
     for (const BlockView& block : segment.blocks) {
@@ -70,6 +83,9 @@ void Player::run_to(std::size_t end) {
       case OpKind::release_segment:
         release_segment(op);
         break;
+      case OpKind::unmap:
+        if (!gpu_.unmap_range(op.address, op.size)) ++tally_.releases_refused;
+        break;
     }
   }
 }
@@ -77,7 +93,8 @@ void Player::run_to(std::size_t end) {
 void Player::allocate(std::size_t index) {
   const Op& op = program_.ops[index];
   script_.use_stream(op.stream);
-  Result<Allocation> got = gpu_.allocate(op.size.count, streams_[static_cast<std::size_t>(op.stream)]);
+  const Request request{.size = op.size, .stream = streams_[static_cast<std::size_t>(op.stream)], .pool = op.pool};
+  Result<Allocation> got = gpu_.allocate(request);
   Slot& slot = slots_[op.slot];
   Address chosen;
   slot = {};

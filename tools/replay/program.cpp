@@ -1,6 +1,9 @@
 #include "tools/replay/program.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -9,6 +12,7 @@
 namespace quarry::tools {
 namespace {
 
+using stats::PoolIndex;
 using stats::TraceAction;
 using stats::TraceEntry;
 
@@ -31,6 +35,10 @@ class Compiler {
   void request_free(std::uint32_t index);
   void complete_free(std::uint32_t index);
 
+  void map(std::uint32_t index);
+  void unmap(std::uint32_t index);
+  void measure_room();
+
   std::uint32_t take_slot();
   void emit(OpKind kind, std::uint32_t index, const Occupant& block);
   void request(Bytes n) {
@@ -51,6 +59,14 @@ class Compiler {
       blocks_;
   std::unordered_map<std::uint64_t, StreamId> streams_;
   std::vector<std::uint32_t> free_slots_;
+  // Expandable segments: from where they begin to the end of what was ever mapped in them.
+  struct Reach {
+    Address end;
+    std::uint64_t stream;
+    PoolIndex pool;
+    Bytes mapped;
+  };
+  std::map<Address, Reach> reservations_;
 };
 
 Program Compiler::run() {
@@ -60,6 +76,7 @@ Program Compiler::run() {
   program_.ops.reserve(entries_.size());
   place_start();
   for (std::uint32_t i = 0; i < entries_.size(); ++i) compile(i);
+  measure_room();
   return std::move(program_);
 }
 
@@ -85,7 +102,9 @@ std::uint32_t Compiler::take_slot() {
 
 void Compiler::emit(OpKind kind, std::uint32_t index, const Occupant& block) {
   const TraceEntry& entry = entries_[index];
-  program_.ops.push_back({kind, streams_.at(entry.stream), block.slot, index, block.requested, entry.address});
+  const auto pool = start_.pools.find(index);
+  program_.ops.push_back({kind, streams_.at(entry.stream), block.slot, index, block.requested,
+                          pool == start_.pools.end() ? kDefaultPool : pool->second, entry.address});
 }
 
 void Compiler::compile(std::uint32_t index) {
@@ -106,9 +125,49 @@ void Compiler::compile(std::uint32_t index) {
       ++program_.ooms;
       return;
     case TraceAction::segment_map:
+      return map(index);
     case TraceAction::segment_unmap:
+      return unmap(index);
     case TraceAction::snapshot:
       return;
+  }
+}
+
+// A run that touches no expandable segment of its stream and pool begins a new one there.
+void Compiler::map(std::uint32_t index) {
+  const TraceEntry& entry = entries_[index];
+  auto known = reservations_.upper_bound(entry.address);
+  if (known != reservations_.begin()) {
+    Reach& reach = std::prev(known)->second;
+    if (entry.address <= reach.end && reach.stream == entry.stream && reach.pool == entry.pool) {
+      reach.end = std::max(reach.end, entry.address + entry.size);
+      reach.mapped += entry.size;
+      return;
+    }
+  }
+  reservations_[entry.address] = {entry.address + entry.size, entry.stream, entry.pool, entry.size};
+  program_.reservations.push_back({entry.address, entry.size, streams_.at(entry.stream)});
+}
+
+// With its last page an expandable segment gives its address range back.
+void Compiler::unmap(std::uint32_t index) {
+  const TraceEntry& entry = entries_[index];
+  emit(OpKind::unmap, index, {0, entry.size});
+  auto known = reservations_.upper_bound(entry.address);
+  if (known == reservations_.begin()) return;
+  --known;
+  known->second.mapped -= std::min(known->second.mapped, entry.size);
+  if (known->second.mapped == Bytes{}) reservations_.erase(known);
+}
+
+// A reservation ends at the latest where the next one, or a segment, begins.
+void Compiler::measure_room() {
+  std::set<Address> begins;
+  for (const GrownSegment& segment : program_.grown) begins.insert(segment.address);
+  for (const GrownSegment& segment : program_.reservations) begins.insert(segment.address);
+  for (const GrownSegment& segment : program_.reservations) {
+    const auto next = begins.upper_bound(segment.address);
+    if (next != begins.end()) program_.reservation_room = std::min(program_.reservation_room, *next - segment.address);
   }
 }
 

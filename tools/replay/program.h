@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <quarry/allocator/options.h>
 #include <quarry/allocator/types.h>
 #include <quarry/stats/trace.h>
 #include "tools/replay/rewind.h"
@@ -16,6 +17,7 @@ enum class OpKind : std::uint8_t {
   request_free,     // the caller frees; other streams still use the block
   complete_free,    // ... and now no longer do
   release_segment,  // the recording gave a segment back
+  unmap,            // the recording gave a run of pages back
 };
 
 struct Op {
@@ -23,8 +25,9 @@ struct Op {
   StreamId stream = kDefaultStream;
   std::uint32_t slot = 0;   // of the block; slots are used again
   std::uint32_t entry = 0;  // index in the trace
-  Bytes size;               // requested bytes of the block, or the size of the segment
-  Address address;          // as recorded
+  Bytes size;               // requested bytes of the block, or the size of the segment or run
+  PoolId pool;
+  Address address;  // as recorded
 };
 
 struct GrownSegment {
@@ -36,6 +39,8 @@ struct GrownSegment {
 struct Program {
   std::vector<Op> ops;
   std::vector<GrownSegment> grown;         // segment_alloc entries, in order
+  std::vector<GrownSegment> reservations;  // where an expandable segment begins, in order; size = its first run
+  Bytes reservation_room = kUnlimited;     // no reservation of the recording was larger
   std::vector<std::uint32_t> start_slots;  // of the blocks of the rewound state, in its order
   std::uint32_t slots = 0;
   std::uint64_t allocations = 0;

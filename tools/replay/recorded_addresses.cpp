@@ -5,9 +5,11 @@
 
 namespace quarry::tools {
 
-RecordedAddresses::RecordedAddresses(std::span<const SegmentView> start, std::span<const GrownSegment> grown) {
+RecordedAddresses::RecordedAddresses(std::span<const SegmentView> start, std::span<const GrownSegment> grown,
+                                     std::span<const GrownSegment> reservations) {
   for (const SegmentView& segment : start) start_.push_back(segment.address);
   for (const GrownSegment& segment : grown) grown_[{segment.size, segment.stream}].push_back(segment.address);
+  for (const GrownSegment& segment : reservations) reservations_[segment.stream].push_back(segment.address);
 }
 
 bool RecordedAddresses::taken(Address base, Bytes size) const {
@@ -43,6 +45,17 @@ Address RecordedAddresses::next(Bytes size) {
     if (!taken(base, size)) return place(base, size);
   }
   return place_foreign(size);
+}
+
+Address RecordedAddresses::next_reservation(Bytes) {
+  std::deque<Address>& queue = reservations_[stream_];
+  if (queue.empty()) {
+    ++foreign_;
+    return {};  // the device's own layout, far from every recording
+  }
+  const Address base = queue.front();
+  queue.pop_front();
+  return base;
 }
 
 void RecordedAddresses::withdraw(const GrownSegment& segment) {

@@ -18,7 +18,8 @@ namespace quarry::tools {
 // recording has. One thread.
 class RecordedAddresses final : public sim::AddressScript {
  public:
-  RecordedAddresses(std::span<const SegmentView> start, std::span<const GrownSegment> grown);
+  RecordedAddresses(std::span<const SegmentView> start, std::span<const GrownSegment> grown,
+                    std::span<const GrownSegment> reservations = {});
 
   // The stream of the requests that follow.
   void use_stream(StreamId stream) { stream_ = stream; }
@@ -28,6 +29,8 @@ class RecordedAddresses final : public sim::AddressScript {
   void withdraw(const GrownSegment& segment);
 
   Address next(Bytes size) override;
+  // The next recorded expandable segment of the stream.
+  Address next_reservation(Bytes size) override;
   std::uint64_t foreign() const { return foreign_; }
 
  private:
@@ -39,6 +42,7 @@ class RecordedAddresses final : public sim::AddressScript {
 
   std::deque<Address> start_;
   std::map<Key, std::deque<Address>> grown_;
+  std::map<StreamId, std::deque<Address>> reservations_;
   std::map<Address, Bytes> in_use_;
   StreamId stream_ = kDefaultStream;
   Address next_foreign_{1ull << 62};

@@ -16,14 +16,6 @@ namespace {
 using stats::TraceAction;
 using stats::TraceEntry;
 
-bool is_expandable(const stats::DeviceTrace& device) {
-  const auto maps = [](const TraceEntry& entry) {
-    return entry.action == TraceAction::segment_map || entry.action == TraceAction::segment_unmap;
-  };
-  return std::ranges::any_of(device.segments, &stats::TraceSegment::expandable) ||
-         std::ranges::any_of(device.entries, maps);
-}
-
 bool has_allocations(const stats::DeviceTrace& device) {
   return std::ranges::find(device.entries, TraceAction::alloc, &TraceEntry::action) != device.entries.end();
 }
@@ -119,13 +111,12 @@ DeviceReplay replay_device(const stats::Trace& trace, std::size_t device, const 
   }
   describe(what, replay);
   if (!has_allocations(what)) return end_as(Verdict::nothing_to_check, {"no alloc entries: nothing to check"});
-  if (recorded.expandable || is_expandable(what)) {
-    return end_as(Verdict::skipped, {"needs expandable segments (part 2)"});
-  }
   const Rewound start = rewind(trace, device, recorded.options);
   replay.rewind_misses = start.misses;
-  if (start.private_pools) return end_as(Verdict::skipped, {"needs private pools (part 2)"});
   if (!start.consistent()) return end_as(Verdict::inconsistent, start.problems);
+  if (start.expandable) {
+    return end_as(Verdict::skipped, {"begins in mid-run with expandable segments, whose reservations are not known"});
+  }
   const Program program = make_program(what, start);
   Result<Run> run = run_best(program, start, options, tie);
   // The device takes any addresses that do not overlap and do not leave its address space.

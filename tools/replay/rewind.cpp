@@ -28,6 +28,7 @@ struct LiveSegment {
   std::uint64_t stream = 0;
   SizeClass size_class = SizeClass::small;
   PoolIndex pool = stats::kUnknownPool;
+  bool expandable = false;  // a mapped run, not a segment of its own
 };
 
 using Segments = std::map<Address, LiveSegment>;
@@ -52,10 +53,14 @@ class Rewinder {
   void undo_requested(std::size_t index, const TraceEntry& entry);
   void undo_segment_alloc(std::size_t index, const TraceEntry& entry);
   void undo_segment_free(std::size_t index, const TraceEntry& entry);
+  void undo_map(std::size_t index, const TraceEntry& entry);
+  void undo_unmap(std::size_t index, const TraceEntry& entry);
+  void join_run(Segments::iterator run);
 
   Segments::const_iterator segment_of(Address address) const;
   bool room_for(Address address, Bytes size) const;
-  void note_pool(PoolIndex entry, Address address);
+  PoolId pool_id(PoolIndex pool) const;
+  void note_pool(std::size_t index, const TraceEntry& entry);
   void miss(std::size_t index, const TraceEntry& entry, std::string_view what);
 
   void build();
@@ -96,8 +101,8 @@ void Rewinder::number_streams() {
 void Rewinder::load_end() {
   result_.problems = segment_problems(device_);
   for (const stats::TraceSegment& segment : device_.segments) {
-    note_pool(segment.pool, {});
-    segments_[segment.address] = {segment.total_size, segment.stream, segment.size_class, segment.pool};
+    segments_[segment.address] = {segment.total_size, segment.stream, segment.size_class, segment.pool,
+                                  segment.expandable};
     for (const stats::TraceBlock& block : segment.blocks) {
       if (block.state == BlockState::free) continue;
       const Bytes requested = block.requested == Bytes{} ? block.size : block.requested;
@@ -131,15 +136,20 @@ bool Rewinder::room_for(Address address, Bytes size) const {
   return below->first + below->second.size <= address;
 }
 
-void Rewinder::note_pool(PoolIndex pool, Address address) {
-  if (pool == stats::kUnknownPool && address != Address{}) {
-    const auto segment = segment_of(address);
+PoolId Rewinder::pool_id(PoolIndex pool) const {
+  const auto index = static_cast<std::size_t>(pool);
+  return pool == stats::kUnknownPool || index >= trace_.pools.size() ? kDefaultPool : trace_.pools[index];
+}
+
+// The entry's own pool, else its segment's, else the default one, counted as guessed.
+void Rewinder::note_pool(std::size_t index, const TraceEntry& entry) {
+  PoolIndex pool = entry.pool;
+  if (pool == stats::kUnknownPool) {
+    const auto segment = segment_of(entry.address);
     if (segment != segments_.end()) pool = segment->second.pool;
     if (pool == stats::kUnknownPool) ++result_.guessed_pools;
   }
-  if (pool == stats::kUnknownPool) return;
-  const auto index = static_cast<std::size_t>(pool);
-  if (index >= trace_.pools.size() || trace_.pools[index] != kDefaultPool) result_.private_pools = true;
+  if (pool_id(pool) != kDefaultPool) result_.pools.emplace(static_cast<std::uint32_t>(index), pool_id(pool));
 }
 
 void Rewinder::undo(std::size_t index, const TraceEntry& entry) {
@@ -155,7 +165,9 @@ void Rewinder::undo(std::size_t index, const TraceEntry& entry) {
     case TraceAction::segment_free:
       return undo_segment_free(index, entry);
     case TraceAction::segment_map:
+      return undo_map(index, entry);
     case TraceAction::segment_unmap:
+      return undo_unmap(index, entry);
     case TraceAction::snapshot:
     case TraceAction::oom:
       return;
@@ -166,7 +178,7 @@ void Rewinder::undo_alloc(std::size_t index, const TraceEntry& entry) {
   const auto block = blocks_.find(entry.address);
   if (block == blocks_.end()) return miss(index, entry, "no block is there afterwards");
   if (entry.size > block->second.size) miss(index, entry, "the block there afterwards is smaller");
-  note_pool(entry.pool, entry.address);
+  note_pool(index, entry);
   learn_leftover(block);
   blocks_.erase(block);
 }
@@ -219,7 +231,58 @@ void Rewinder::undo_segment_free(std::size_t index, const TraceEntry& entry) {
     return miss(index, entry, "another segment is there afterwards");
   }
   const SizeClass size_class = entry.size <= kSmallSegment ? SizeClass::small : SizeClass::large;
-  segments_[entry.address] = {entry.size, entry.stream, size_class, entry.pool};
+  segments_[entry.address] = {entry.size, entry.stream, size_class, entry.pool, false};
+}
+
+// Takes the range out of the run it was mapped into; what is left on either side are runs of their own.
+void Rewinder::undo_map(std::size_t index, const TraceEntry& entry) {
+  const auto found = segment_of(entry.address);
+  if (found == segments_.end() || !found->second.expandable ||
+      entry.size > found->second.size - (entry.address - found->first)) {
+    return miss(index, entry, "no mapped run has this range afterwards");
+  }
+  const auto block = blocks_.lower_bound(entry.address);
+  if (block != blocks_.end() && block->first - entry.address < entry.size) {
+    return miss(index, entry, "a block in it is older than its pages");
+  }
+  const auto [address, run] = *found;
+  segments_.erase(found);
+  const Bytes below = entry.address - address;
+  const Bytes above = run.size - below - entry.size;
+  if (below > Bytes{}) segments_[address] = {below, run.stream, run.size_class, run.pool, true};
+  if (above > Bytes{}) segments_[entry.address + entry.size] = {above, run.stream, run.size_class, run.pool, true};
+}
+
+// Puts the range back; touching runs of its stream and pool are one. Its class is that of a neighbour, or told by its
+// size.
+void Rewinder::undo_unmap(std::size_t index, const TraceEntry& entry) {
+  const auto above = segments_.lower_bound(entry.address);
+  const bool wraps = entry.size.count > ~std::uint64_t{0} - entry.address.value;
+  if (entry.size == Bytes{} || wraps || segment_of(entry.address) != segments_.end() ||
+      (above != segments_.end() && above->first < entry.address + entry.size)) {
+    return miss(index, entry, "something is mapped there afterwards");
+  }
+  const bool small = entry.size.count % recorded_.large_segment_size.count != 0;
+  const SizeClass size_class = small ? SizeClass::small : SizeClass::large;
+  const LiveSegment run{entry.size, entry.stream, size_class, entry.pool, true};
+  join_run(segments_.emplace(entry.address, run).first);
+}
+
+void Rewinder::join_run(Segments::iterator run) {
+  const auto joins = [](const auto& low, const auto& high) {
+    return low.second.expandable && high.second.expandable && low.first + low.second.size == high.first &&
+           low.second.stream == high.second.stream && low.second.pool == high.second.pool;
+  };
+  if (const auto next = std::next(run); next != segments_.end() && joins(*run, *next)) {
+    run->second.size += next->second.size;
+    run->second.size_class = next->second.size_class;
+    segments_.erase(next);
+  }
+  if (run == segments_.begin()) return;
+  if (const auto below = std::prev(run); joins(*below, *run)) {
+    below->second.size += run->second.size;
+    segments_.erase(run);
+  }
 }
 
 // The size of a block with `gap` free bytes behind it. In a large segment a leftover is split off only above 1 MiB; an
@@ -235,8 +298,16 @@ void Rewinder::build() {
   auto block = blocks_.begin();
   for (const auto& [address, segment] : segments_) {
     const auto number = static_cast<SegmentNumber>(result_.state.segments.size());
-    SegmentView view{number, address, segment.size, streams_.at(segment.stream), kDefaultPool, segment.size_class,
-                     false,  {}};
+    SegmentView view{.number = number,
+                     .address = address,
+                     .size = segment.size,
+                     .stream = streams_.at(segment.stream),
+                     .pool = pool_id(segment.pool),
+                     .size_class = segment.size_class,
+                     .expandable = segment.expandable,
+                     .blocks = {},
+                     .page_size = {}};
+    result_.expandable = result_.expandable || segment.expandable;
     const Address end = address + segment.size;
     for (; block != blocks_.end() && block->first < end; ++block) {
       const auto next = std::next(block);

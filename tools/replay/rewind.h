@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <quarry/allocator/options.h>
@@ -18,10 +19,11 @@ struct Rewound {
   // Segments in address order and numbered so, with their live and pending blocks; gaps are free. `streams` has every
   // stream of the trace, by number.
   Snapshot state;
-  std::uint64_t misses = 0;           // entries that contradict what came after them
-  std::uint64_t guessed_pools = 0;    // alloc entries of which neither the entry nor its segment names a pool
-  bool private_pools = false;         // something is in another pool than the default
-  std::vector<std::string> problems;  // the first few contradictions, one line each
+  std::uint64_t misses = 0;         // entries that contradict what came after them
+  std::uint64_t guessed_pools = 0;  // alloc entries of which neither the entry nor its segment names a pool
+  bool expandable = false;          // mapped runs are there at the start
+  std::unordered_map<std::uint32_t, PoolId> pools;  // of the alloc entries that are not in the default pool
+  std::vector<std::string> problems;                // the first few contradictions, one line each
 
   bool consistent() const { return misses == 0 && problems.empty(); }
 };

@@ -11,8 +11,9 @@ namespace quarry::tools {
 namespace {
 
 // Keys of a recorded option string that decide addresses and are applied as they stand. tie_break is only in our own.
-constexpr std::array<std::string_view, 5> kApplied = {"large_segment_size_mb", "max_non_split_rounding_mb",
-                                                      "max_split_size_mb", "roundup_power2_divisions", "tie_break"};
+constexpr std::array<std::string_view, 6> kApplied = {"expandable_segments",       "large_segment_size_mb",
+                                                      "max_non_split_rounding_mb", "max_split_size_mb",
+                                                      "roundup_power2_divisions",  "tie_break"};
 
 std::size_t index_of(std::string_view key) {
   const auto table = option_table();
@@ -44,9 +45,7 @@ std::vector<std::string> split_conf(std::string_view conf) {
 void apply_conf(std::string_view conf, RecordedSettings& into) {
   for (const std::string& part : split_conf(conf)) {
     const std::string key = part.substr(0, part.find(':'));
-    if (key == "expandable_segments") {
-      into.expandable = into.expandable || part == "expandable_segments:True";
-    } else if (std::ranges::find(kApplied, key) == kApplied.end()) {
+    if (std::ranges::find(kApplied, key) == kApplied.end()) {
       into.notes.push_back(fmt::format("recorded with {}, which verify mode does not apply", part));
     } else if (Result<Options> parsed = parse_options(part, into.options, Origin::file); parsed) {
       into.options = *parsed;
@@ -82,7 +81,8 @@ RecordedSettings recorded_settings(const stats::TraceSettings& settings) {
   RecordedSettings recorded;
   apply_conf(settings.conf, recorded);
   apply_effective(settings, recorded);
-  recorded.expandable = recorded.expandable || settings.expandable_segments;
+  recorded.options.expandable_segments = recorded.options.expandable_segments || settings.expandable_segments;
+  if (recorded.options.expandable_segments) mark(recorded.options, "expandable_segments", Origin::file);
   return recorded;
 }
 
@@ -99,6 +99,14 @@ Options without_limits(Options options, std::vector<std::string>& notes) {
   if (options.per_process_memory_fraction < 1.0) {
     options.per_process_memory_fraction = 1.0;
     off("per_process_memory_fraction");
+  }
+  if (options.garbage_collection_threshold > 0) {
+    options.garbage_collection_threshold = 0;
+    off("garbage_collection_threshold");
+  }
+  if (options.throw_on_cudamalloc_oom) {
+    options.throw_on_cudamalloc_oom = false;
+    off("throw_on_cudamalloc_oom");
   }
   return options;
 }

@@ -11,7 +11,6 @@ namespace quarry::tools {
 
 struct RecordedSettings {
   Options options;                 // origin `file` where the file names the key
-  bool expandable = false;         // recorded with expandable segments
   std::vector<std::string> notes;  // keys that are not applied, and values that break a rule: one line each
 };
 
