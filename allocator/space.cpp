@@ -27,7 +27,7 @@ Result<Space*> Space::open(std::shared_ptr<Driver> driver, const Options& option
     return Error{ErrorCode::unsupported, "expandable_segments needs a driver that can map pages"};
   }
   auto* space = new Space(std::move(driver), options);
-  if (Status set = space->apply_fraction(options.per_process_memory_fraction); !set) {
+  if (Status set = space->set_memory_fraction(options.per_process_memory_fraction); !set) {
     delete space;
     return set.error();
   }

@@ -134,7 +134,6 @@ class Space final : public HeapHost {
   Bytes garbage_limit() const;
   Bytes release_unused(const Pool* own_pool, bool default_pool = true);
   MemoryInfo device_info() const;
-  Status apply_fraction(double fraction);
 
   // Pages of expandable segments (space_pages.cpp)
   DriverStatus wait_for_owner(StreamId stream);

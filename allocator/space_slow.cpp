@@ -189,9 +189,7 @@ Bytes Space::garbage_limit() const {
   return options_.close_holes ? part_of(device_total_, options_.garbage_collection_threshold) : kUnlimited;
 }
 
-Status Space::set_memory_fraction(double fraction) { return apply_fraction(fraction); }
-
-Status Space::apply_fraction(double fraction) {
+Status Space::set_memory_fraction(double fraction) {
   if (!(fraction >= 0.0 && fraction <= 1.0)) {
     return Error{ErrorCode::invalid, "memory fraction must lie between 0 and 1"};
   }
