@@ -73,6 +73,7 @@ Allocator::~Allocator() {
 Stream Allocator::stream(void* native_handle) { return {space_->resolve_stream(native_handle), space_}; }
 
 void Allocator::retire(Stream stream) { space_->retire_stream(stream.id()); }
+void Allocator::note_wait(Stream waiter, Stream on) { space_->note_wait(waiter.id(), on.id()); }
 void Allocator::make_current(Stream stream) { space_->make_current(stream.id()); }
 
 // Allocator: requests -------------------------------------------------------------------------------------------------

@@ -52,6 +52,7 @@ struct Request {
   Bytes alignment{512};  // a power of two up to 512; larger ones are refused as unsupported
   Tag tag{};
   PoolId pool = kDefaultPool;  // a pool in use; the default leaves the choice to the open scopes
+  bool contiguous = false;     // one physical run, never remapped: for memory that is exported or registered
 };
 
 // One block, owned. Move-only; gives the block back at the end of its scope, in the order of its stream.
@@ -129,6 +130,9 @@ class Allocator {
   // Waits for the stream's work, then forgets the handle: call it before destroying the stream. Its number is never
   // given out again, and requests on it are a CHECK failure from now on.
   void retire(Stream stream);
+  // The program has made `waiter` wait for all work queued on `on` so far: what was freed on `on` up to now serves
+  // `waiter` too. Call it right after the wait was queued, with no work queued on `on` in between; never before.
+  void note_wait(Stream waiter, Stream on);
   // The stream this thread queues work on. Only captures need it: one is seen by the threads whose current stream takes
   // part in it. The default stream at first.
   void make_current(Stream stream);
@@ -151,7 +155,8 @@ class Allocator {
   void used_on(const void* pointer, Stream stream);
 
   // Waits for every pending free, then gives every wholly free segment back to the driver; returns the bytes. While
-  // this thread sees an open capture it waits for nothing and gives back only what released pools hold.
+  // this thread sees an open capture it waits for nothing and gives back only what released pools hold; in the paged
+  // policy nothing, because pages go only after a wait.
   Bytes empty_cache();
 
   // Applies an option string (options.h) to later requests. On error nothing changes.

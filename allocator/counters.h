@@ -69,10 +69,12 @@ enum class Tally : std::uint8_t {
   num_device_alloc,      // driver calls that got memory
   num_device_free,       // driver calls that gave memory back
   num_oom_rejections,    // requests refused by throw_on_cudamalloc_oom
+  num_stream_waits,      // ours: times a stream was made to wait for another instead of getting pages
+  num_alias_maps,        // ours: aliases that were asked for
 };
-inline constexpr std::array<std::string_view, 6> kTallyNames = {"num_alloc_retries",    "num_ooms",
-                                                                "num_sync_all_streams", "num_device_alloc",
-                                                                "num_device_free",      "num_oom_rejections"};
+inline constexpr std::array<std::string_view, 8> kTallyNames = {
+    "num_alloc_retries", "num_ooms",           "num_sync_all_streams", "num_device_alloc",
+    "num_device_free",   "num_oom_rejections", "num_stream_waits",     "num_alias_maps"};
 
 struct MetricRow {
   Stat all;

@@ -19,20 +19,21 @@ struct PendingOn {
   Bytes bytes;
 };
 
-// What belongs to one stream. A stream's cached bytes serve no other stream.
+// What belongs to one stream. A stream's cached bytes serve no other stream yet, the shared row's serve all.
 struct StreamRow {
   StreamId stream = kDefaultStream;
-  Bytes active;  // live and pending blocks
-  Bytes cached;  // free blocks
+  bool shared = false;  // free bytes of the paged policy on which no work is left; `stream` means nothing
+  Bytes active;         // live and pending blocks
+  Bytes cached;         // free blocks
 };
 
-// A block that keeps its whole segment from going back.
+// A block that alone keeps its segment, or pages of the paged policy, from going back.
 struct Stranding {
   Address block;
   Bytes size;
   Tag tag{};
   bool pending = false;
-  Bytes strands;  // free bytes of its segment
+  Bytes strands;  // free bytes of its segment or of those pages
 };
 
 inline constexpr std::size_t kMostStranding = 5;
@@ -59,6 +60,8 @@ struct Ledger {
   Bytes device_free;  // as the driver says, both 0 when it does not answer
   Bytes device_total;
   Bytes limit;  // bound on reserved from options and fraction; kUnlimited if there is none
+
+  bool contiguous = false;  // paged policy, but the driver cannot map pages: blocks are runs inside segments
 
   std::vector<StreamRow> streams;            // by number; adds up to active() and cached()
   std::vector<PendingOn> pending_by_stream;  // adds up to `pending`

@@ -1,6 +1,7 @@
 #include <quarry/allocator/options.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <limits>
 
@@ -22,12 +23,44 @@ constexpr SizeRule kPinnedRound{&Options::pinned_max_round_threshold, 0, Word::u
 constexpr SizeRule kPinnedCached{&Options::pinned_max_cached_size, 0, Word::unlimited, kUnlimited};
 
 Status parse_policy(std::string_view value, Options& into) {
-  if (value != "pytorch") return option_values::unsupported("only pytorch is there");
-  into.policy = Policy::pytorch;
+  if (value != "pytorch" && value != "paged") return option_values::invalid("must be paged or pytorch");
+  into.policy = value == "paged" ? Policy::paged : Policy::pytorch;
   return Done{};
 }
 
-std::string show_policy(const Options&) { return "pytorch"; }
+std::string show_policy(const Options& from) { return from.policy == Policy::paged ? "paged" : "pytorch"; }
+
+Status parse_placement(std::string_view value, Options& into) {
+  if (value != "tight" && value != "fast") return option_values::invalid("must be tight or fast");
+  into.placement = value == "tight" ? PlacementRule::tight : PlacementRule::fast;
+  return Done{};
+}
+
+std::string show_placement(const Options& from) { return from.placement == PlacementRule::tight ? "tight" : "fast"; }
+
+constexpr std::array<std::string_view, 3> kStreamWaits = {"none", "few", "all"};
+
+Status parse_stream_waits(std::string_view value, Options& into) {
+  const auto found = std::find(kStreamWaits.begin(), kStreamWaits.end(), value);
+  if (found == kStreamWaits.end()) return option_values::invalid("must be none, few or all");
+  into.stream_waits = static_cast<StreamWaits>(found - kStreamWaits.begin());
+  return Done{};
+}
+
+std::string show_stream_waits(const Options& from) {
+  return std::string(kStreamWaits[static_cast<std::size_t>(from.stream_waits)]);
+}
+
+Status parse_page_size(std::string_view value, Options& into) {
+  const std::optional<std::uint64_t> kib = option_text::whole_number(value);
+  if (!kib || !std::has_single_bit(*kib) || *kib < 64 || *kib > 65536) {
+    return option_values::invalid("must be a power of two from 64 to 65536 KiB");
+  }
+  into.page_size = Bytes{*kib << 10};
+  return Done{};
+}
+
+std::string show_page_size(const Options& from) { return std::to_string(from.page_size.count >> 10); }
 
 Status parse_tie_break(std::string_view value, Options& into) {
   if (value != "address" && value != "segment") return option_values::invalid("must be address or segment");
@@ -68,12 +101,19 @@ constexpr OptionInfo flag_row(std::string_view key, std::string_view summary, Su
 }
 
 constexpr std::array kTable = {
-    OptionInfo{"policy", "name", "pytorch", "how blocks are cut and found", Support::full, false, parse_policy,
+    OptionInfo{"policy", "name", "paged or pytorch", "how blocks are cut and found", Support::full, false, parse_policy,
                show_policy},
     OptionInfo{"tie_break", "name", "address or segment", "which of several free blocks of equal size is taken",
                Support::full, false, parse_tie_break, show_tie_break},
     size_row("memory_limit_mb", ">= 1 or unlimited", "bound on the reserved bytes of the space", Support::full, false,
              option_values::parse_size<kMemoryLimit>, option_values::show_size<kMemoryLimit>),
+    OptionInfo{"placement", "name", "tight or fast", "least memory or least time (paged policy)", Support::full, false,
+               parse_placement, show_placement},
+    OptionInfo{"stream_waits", "name", "none, few or all",
+               "coupled streams wait for each other instead of getting more pages (paged policy)", Support::full, false,
+               parse_stream_waits, show_stream_waits},
+    OptionInfo{"page_size_kb", "KiB", "a power of two from 64 to 65536", "pages of the paged policy", Support::full,
+               false, parse_page_size, show_page_size},
     OptionInfo{"backend", "name", "native", "PyTorch's choice of allocator", Support::refused, false, parse_backend,
                show_backend},
     size_row("large_segment_size_mb", "> 10", "segment for large requests below 10 MiB", Support::full, false,

@@ -21,7 +21,21 @@ namespace quarry {
 
 inline constexpr Bytes kUnlimited{std::numeric_limits<std::uint64_t>::max()};
 
-enum class Policy : std::uint8_t { pytorch };
+enum class Policy : std::uint8_t { pytorch, paged };
+
+// How the paged policy places a request.
+enum class PlacementRule : std::uint8_t {
+  tight,  // scores candidates by the worth of what stays free
+  fast    // good fit; on a miss grows or stitches, whichever takes fewer pages
+};
+
+// When the paged policy makes a stream wait for another instead of getting more pages; before an out-of-memory it does
+// in any case. Only streams that the program itself makes wait for each other are ever coupled so.
+enum class StreamWaits : std::uint8_t {
+  none,
+  few,  // for bytes that were freed some requests ago
+  all
+};
 
 // Where the value of an option came from; the later one wins.
 enum class Origin : std::uint8_t { default_value, file, environment, command_line, api };
@@ -32,9 +46,14 @@ using RoundupDivisions = std::array<std::uint32_t, 16>;
 
 // Plain values, valid as they stand. Sizes in bytes.
 struct Options {
-  Policy policy = Policy::pytorch;
+  Policy policy = Policy::paged;
   TieBreak tie_break = TieBreak::segment;
   Bytes memory_limit = kUnlimited;  // bound on reserved bytes of the space
+
+  // Of the paged policy.
+  PlacementRule placement = PlacementRule::tight;
+  StreamWaits stream_waits = StreamWaits::few;
+  Bytes page_size{2ull << 20};  // a power of two, and a multiple of what the driver maps
 
   // PyTorch's, by its names (the `_mb` keys are stored in bytes).
   Bytes large_segment_size{20ull << 20};

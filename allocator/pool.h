@@ -5,6 +5,7 @@
 #include <memory>
 
 #include <quarry/allocator/counters.h>
+#include <quarry/allocator/front_cache.h>
 #include <quarry/allocator/heap/heap.h>
 #include <quarry/allocator/types.h>
 
@@ -14,6 +15,7 @@ namespace quarry {
 struct Pool {
   PoolId id;
   std::unique_ptr<Heap> heap;  // null while no pool of this id exists
+  FrontCache front;            // always empty in the pytorch policy
   Counters counters;
   std::uint64_t use_count = 0;  // creators and scopes; at 0 its segments may be given back
   bool no_split = false;        // one request per segment

@@ -14,9 +14,20 @@ struct BlockView {
   Bytes requested;  // 0 for a free block
   BlockState state = BlockState::free;
   Tag tag{};
+
+  // Paged policy only: a view is one piece of a block that may lie in several, and stands where its page is.
+  StreamId stream = kDefaultStream;         // owner; of a free range, who used it last
+  SizeClass size_class = SizeClass::small;  // of the block
+  Address block{};                          // where the caller sees the block
+  bool head = true;                         // the block's first piece; `requested` is there
+  bool shared = false;                      // free, and every stream may use it
+
+  // What the caller knows the block by.
+  Address name() const { return block != Address{} ? block : address; }
 };
 
-// A segment; of an expandable one a run of mapped pages, so that several views may have one number.
+// A segment; of an expandable one and of the paged policy a run of mapped pages, so that several views may have one
+// number. A paged one has blocks of many streams.
 struct SegmentView {
   SegmentNumber number{};
   Address address;
@@ -27,6 +38,7 @@ struct SegmentView {
   bool expandable = false;
   std::vector<BlockView> blocks;  // in address order, without gaps
   Bytes page_size{};              // 0 unless expandable
+  bool paged = false;
 };
 
 struct Snapshot {

@@ -2,7 +2,7 @@
 #include <quarry/allocator/space.h>
 
 #include <quarry/allocator/check.h>
-#include <quarry/allocator/heap/pytorch_rules.h>
+#include <quarry/allocator/heap/page_rules.h>
 #include <quarry/allocator/planted_race.h>
 #include <quarry/allocator/space_errors.h>
 #include <quarry/allocator/unlocked.h>
@@ -13,6 +13,14 @@ namespace {
 std::uint64_t next_identity() {
   static std::atomic<std::uint64_t> last{0};
   return ++last;
+}
+
+Status check_pages(Driver& driver, const Options& options) {
+  if (options.policy != Policy::paged || driver.mapping() == nullptr) return Done{};
+  const Bytes smallest = driver.memory().capabilities().page_size;
+  if (options.page_size.count % smallest.count == 0) return Done{};
+  return Error{ErrorCode::invalid,
+               "page_size_kb must be a multiple of the driver's " + std::to_string(smallest.count >> 10) + " KiB"};
 }
 
 }  // namespace
@@ -26,6 +34,7 @@ Result<Space*> Space::open(std::shared_ptr<Driver> driver, const Options& option
   if (options.expandable_segments && driver->mapping() == nullptr) {
     return Error{ErrorCode::unsupported, "expandable_segments needs a driver that can map pages"};
   }
+  if (Status sound = check_pages(*driver, options); !sound) return sound.error();
   auto* space = new Space(std::move(driver), options);
   if (Status set = space->set_memory_fraction(options.per_process_memory_fraction); !set) {
     delete space;
@@ -41,8 +50,12 @@ Space::Space(std::shared_ptr<Driver> driver, const Options& options)
       event_pool_(driver_->ordering()),
       page_mapper_(driver_->mapping()),
       options_(options),
+      clock_(driver_->ordering() != nullptr),
       default_pool_(pools_[kDefaultPool]) {
   default_pool_.use_count = 1;
+  if (options_.policy == Policy::paged) {
+    arena_ = std::make_unique<PageArena>(*this, options_.page_size, driver_->mapping() != nullptr);
+  }
   make_heap(default_pool_);
   if (options.max_split_size != kUnlimited) {
     counters_.max_split_size = static_cast<std::int64_t>(options.max_split_size.count);
@@ -54,12 +67,15 @@ Space::~Space() {
   const std::lock_guard grow(grow_mutex_);
   Lock lock(heap_mutex_);
   observer_ = nullptr;
+  scopes_.clear();  // and with them every capture
   unpark(lock);
   wait_for_pending(lock);
   for (auto& [id, pool] : pools_) {
     pool.use_count = 0;  // addresses without pages go too
+    flush_front(pool);
     if (pool.heap != nullptr) pool.heap->release_cached();
   }
+  for (const StreamId stream : clock_.open()) drop_events(stream);
 }
 
 void Space::drop_handle() {
@@ -82,7 +98,18 @@ Result<Block*> Space::allocate(const Request& request) {
     settle(lock);
   Pool* pool = scopes_.empty() && request.pool == kDefaultPool ? &default_pool_ : choose_pool(request);
   if (pool == nullptr || pool->heap == nullptr) return Error{ErrorCode::invalid, "no such pool is in use"};
-  const Placement placement = pool->heap->plan(request.size, stream);
+  if (paged()) clock_.note_request(stream);
+  const bool as_it_is = paged() && !request.contiguous && !pool->no_split;
+  if (Block* block = as_it_is ? pool->front.take(stream, paged_size(request.size)) : nullptr; block != nullptr) {
+    return hand_out(block, request);
+  }
+  // What no request of its size has taken at once goes back, so that the heap places by all there is.
+  if (paged()) pool->front.flush(stream, [&](Block* block) { pool->heap->insert(block); });
+  Placement placement = pool->heap->plan(request.size, stream);
+  if (request.contiguous && paged()) {
+    placement.size = placement.segment_size;
+    placement.whole = true;
+  }
   if (garbage_limit() != kUnlimited) pool->heap->note_search(placement);
   if (Block* block = pool->heap->find(placement); block != nullptr) return hand_out(block, request);
   QUARRY_PLANTED(merged_lists, if (Block* block = take_merged(placement, lock)) return hand_out(block, request));
@@ -97,13 +124,8 @@ Block* Space::hand_out(Block* block, const Request& request) {
   count_live(*block);
   live_.insert(block);
   record(Action::alloc, block->address, request.size, block->segment->stream, block->segment->pool->id, request.tag);
-  QUARRY_EXPENSIVE(QUARRY_CHECK(block->segment->pool->heap->validate().empty(), "heap broken after a request"));
+  QUARRY_EXPENSIVE(QUARRY_CHECK(sound(*block->segment->pool), "heap broken after a request"));
   return block;
-}
-
-void Space::count(Metric metric, SizeClass size_class, std::int64_t n, Pool& pool) {
-  counters_.change(metric, size_class, n);
-  if (rows_split_) pool.counters.change(metric, size_class, n);
 }
 
 void Space::count_live(const Block& block) {
@@ -167,8 +189,17 @@ void Space::complete(Block* block) {
   count(Metric::active, size_class, -1, pool);
   count(Metric::active_bytes, size_class, -static_cast<std::int64_t>(block->size.count), pool);
   count(Metric::requested_bytes, size_class, -static_cast<std::int64_t>(block->requested.count), pool);
-  pool.heap->insert(block);
-  QUARRY_EXPENSIVE(QUARRY_CHECK(pool.heap->validate().empty(), "heap broken after a free"));
+  if (!paged() || !arena_->place_of(block->address) || !pool.front.put(block)) pool.heap->insert(block);
+  QUARRY_EXPENSIVE(QUARRY_CHECK(sound(pool), "heap broken after a free"));
+}
+
+// A walk costs as much as there are blocks, so that it is made less often the more there are: after every operation up
+// to kWalkedAlways.
+bool Space::sound(const Pool& pool) {
+  constexpr std::size_t kWalkedAlways = 256;
+  if (++unwalked_ * kWalkedAlways < live_.size()) return true;
+  unwalked_ = 0;
+  return pool.heap->validate().empty();
 }
 
 void Space::record(Action action, Address address, Bytes size, StreamId stream, PoolId pool, Tag tag,

@@ -28,12 +28,14 @@
 #include <quarry/allocator/driver/driver.h>
 #include <quarry/allocator/heap/address_map.h>
 #include <quarry/allocator/heap/heap.h>
+#include <quarry/allocator/heap/page_arena.h>
 #include <quarry/allocator/heap/page_mapper.h>
 #include <quarry/allocator/heap/slab.h>
 #include <quarry/allocator/pool.h>
 #include <quarry/allocator/reclaim/ladder.h>
 #include <quarry/allocator/stream/event_pool.h>
 #include <quarry/allocator/stream/pending_frees.h>
+#include <quarry/allocator/stream/stream_clock.h>
 #include <quarry/allocator/stream/stream_table.h>
 
 namespace quarry {
@@ -48,6 +50,7 @@ class Space final : public HeapHost {
 
   StreamId resolve_stream(void* handle);
   void retire_stream(StreamId stream);
+  void note_wait(StreamId waiter, StreamId on);
   void make_current(StreamId stream);
 
   // size > 0, checked by the caller of the class against its own rules. The block is live.
@@ -97,11 +100,23 @@ class Space final : public HeapHost {
   DriverStatus release_segment(const Segment& segment) override;
   DriverStatus reserve_segment(Segment& segment) override;
   DriverStatus unreserve_segment(const Segment& segment) override;
-  DriverStatus map_pages(Segment& segment, Address at, Bytes size) override;
-  Bytes unmap_pages(Segment& segment, Address at, Bytes size) override;
+  DriverStatus map_pages(Segment& segment, Address at, Bytes size, Pool& owner) override;
+  Bytes unmap_pages(Segment& segment, Address at, Bytes size, Pool& owner) override;
+  DriverResult<Address> map_alias(Bytes page, const std::vector<PageHandle>& pages) override;
+  DriverStatus unmap_alias(Address base, Bytes size) override;
+  void move_reserved(Pool& from, Pool& to, Bytes size) override;
+  StreamClock& clock() override { return clock_; }
+  bool record_frees(StreamId stream) override;
+  bool make_wait(StreamId waiter, StreamId on, std::uint64_t number) override;
+  bool may_order() override;
+  bool quiesce() override;
   bool over_limit(Bytes segment) const override;
   Bytes reservation_size(Bytes page) const override;
-  void count(Metric metric, SizeClass size_class, std::int64_t n, Pool& pool) override;
+  void count(Metric metric, SizeClass size_class, std::int64_t n, Pool& pool) override {
+    counters_.change(metric, size_class, n);
+    if (rows_split_) [[unlikely]]
+      pool.counters.change(metric, size_class, n);
+  }
 
  private:
   using Lock = std::unique_lock<std::mutex>;  // of heap_mutex_
@@ -122,6 +137,7 @@ class Space final : public HeapHost {
   void count_live(const Block& block);
   void take_back(Block* block, Lock lock);
   void complete(Block* block);
+  bool sound(const Pool& pool);
   bool last_out() const { return abandoned_ && busy_ == 0 && live_.size() == 0; }
   void record(Action action, Address address, Bytes size, StreamId stream, PoolId pool, Tag tag = {},
               Bytes device_free = {});
@@ -138,9 +154,27 @@ class Space final : public HeapHost {
   // Pages of expandable segments (space_pages.cpp)
   DriverStatus wait_for_owner(StreamId stream);
 
+  // Order of streams in the paged policy (space_order.cpp)
+  bool paged() const { return arena_ != nullptr; }
+  void look_again(Lock& lock);
+  void flush_front(Pool& pool);
+  void flush_fronts();
+  void poll_frees(Lock& lock);
+  void drop_finished(StreamId stream);
+  void wait_for_frees();
+  void drop_events(StreamId stream);
+  std::vector<std::pair<StreamId, std::uint64_t>> open_frees() const;
+  void set_complete(StreamId stream, std::uint64_t number);
+  void forget_stream(StreamId stream);
+  void set_synced(StreamId waiter, StreamId on, std::uint64_t number);
+
   // Streams, pending frees and captures (space_streams.cpp)
   // Where the driver does not answer, waiting or recording could break a capture: `unknown` says to take it for one.
-  bool capture_seen(Lock& lock, bool unknown = true) const;
+  // Drops the heap lock.
+  bool capture_seen(bool unknown = true) const;
+  DriverResult<bool> in_capture(StreamId stream) const;
+  bool still_captured(const PendingFrees::Parked& parked) const;
+  bool may_be_captured(StreamId stream) const;
   void settle(Lock& lock);
   void poll_events(Lock& lock);
   void wait_for_pending(Lock& lock, const Pool* only = nullptr);
@@ -150,7 +184,7 @@ class Space final : public HeapHost {
   void abandon_event(StreamId stream, std::size_t nth);
   void wait_for_unordered(Lock& lock);
   void unpark(Lock& lock, const Pool* only = nullptr);
-  void add_use(Block* block, StreamId stream, Lock& lock);
+  void add_use(Block* block, StreamId stream);
   void drop_uses(Block* block, bool only_captured);
 #if defined(QUARRY_PLANTED_RACES)
   Block* take_merged(const Placement& placement, Lock& lock);  // tests/hunt/merged_lists.cpp
@@ -180,7 +214,9 @@ class Space final : public HeapHost {
   mutable std::mutex event_mutex_;
   mutable std::mutex heap_mutex_;
   Options options_;
-  std::map<PoolId, Pool> pools_;  // records are never removed
+  StreamClock clock_;
+  std::unique_ptr<PageArena> arena_;  // null in the pytorch policy
+  std::map<PoolId, Pool> pools_;      // records are never removed
   Pool& default_pool_;
   std::vector<Scope> scopes_;  // the last one that matches a request wins
   AddressMap live_;
@@ -194,7 +230,8 @@ class Space final : public HeapHost {
   std::vector<std::function<void(const OutOfMemoryEvent&)>> oom_observers_;
   std::uint64_t sequence_ = 0;
   std::uint64_t next_segment_ = 0;
-  std::uint64_t busy_ = 0;  // frees that have dropped the heap lock
+  std::size_t unwalked_ = 0;  // operations since the last expensive check
+  std::uint64_t busy_ = 0;    // frees that have dropped the heap lock
   double fraction_ = 1.0;
   Bytes fraction_limit_ = kUnlimited;
   Bytes device_total_ = kUnlimited;  // when the fraction was set

@@ -1,4 +1,5 @@
-// Space: the heaps' door to the driver's address space and pages, for expandable segments.
+// Space: the heaps' door to the driver's address space and pages, for expandable segments and the
+// paged policy.
 #include <algorithm>
 
 #include <quarry/allocator/planted_race.h>
@@ -42,7 +43,7 @@ DriverStatus Space::unreserve_segment(const Segment& segment) {
 }
 
 // The fraction is judged by the heap, as the original does it; the limit in bytes is ours and holds to the page.
-DriverStatus Space::map_pages(Segment& segment, Address at, Bytes size) {
+DriverStatus Space::map_pages(Segment& segment, Address at, Bytes size, Pool& owner) {
   const Bytes held = reserved();
   if (held > options_.memory_limit || size > options_.memory_limit - held) return {DriverCode::out_of_memory};
   DriverResult<std::vector<PageHandle>> pages;
@@ -53,13 +54,13 @@ DriverStatus Space::map_pages(Segment& segment, Address at, Bytes size) {
   if (!pages) return pages.status;
   segment.pages->set(at - segment.address, pages.value);
   ++counters_[Tally::num_device_alloc];
-  count(Metric::reserved_bytes, segment.size_class, static_cast<std::int64_t>(size.count), *segment.pool);
-  record(Action::segment_map, at, size, segment.stream, segment.pool->id);
+  count(Metric::reserved_bytes, segment.size_class, static_cast<std::int64_t>(size.count), owner);
+  record(Action::segment_map, at, size, segment.stream, owner.id);
   return {};
 }
 
-Bytes Space::unmap_pages(Segment& segment, Address at, Bytes size) {
-  if (!wait_for_owner(segment.stream)) return {};
+Bytes Space::unmap_pages(Segment& segment, Address at, Bytes size, Pool& owner) {
+  if (segment.waits && !wait_for_owner(segment.stream)) return {};
   const Bytes page = segment.pages->page_size();
   const std::vector<PageHandle> pages = segment.pages->handles(at - segment.address, size);
   Bytes gone;
@@ -70,9 +71,27 @@ Bytes Space::unmap_pages(Segment& segment, Address at, Bytes size) {
   if (gone == Bytes{}) return gone;
   segment.pages->clear(at - segment.address, gone);
   ++counters_[Tally::num_device_free];
-  count(Metric::reserved_bytes, segment.size_class, -static_cast<std::int64_t>(gone.count), *segment.pool);
-  record(Action::segment_unmap, at, gone, segment.stream, segment.pool->id);
+  count(Metric::reserved_bytes, segment.size_class, -static_cast<std::int64_t>(gone.count), owner);
+  record(Action::segment_unmap, at, gone, segment.stream, owner.id);
   return gone;
+}
+
+DriverResult<Address> Space::map_alias(Bytes page, const std::vector<PageHandle>& pages) {
+  ++counters_[Tally::num_alias_maps];
+  const Unlocked unlocked(heap_mutex_);
+  return page_mapper_.map_alias(page, pages);
+}
+
+DriverStatus Space::unmap_alias(Address base, Bytes size) {
+  const Unlocked unlocked(heap_mutex_);
+  return page_mapper_.unmap_alias(base, size);
+}
+
+void Space::move_reserved(Pool& from, Pool& to, Bytes size) {
+  const auto bytes = static_cast<std::int64_t>(size.count);
+  if (!rows_split_) return;
+  from.counters.change(Metric::reserved_bytes, SizeClass::large, -bytes);
+  to.counters.change(Metric::reserved_bytes, SizeClass::large, bytes);
 }
 
 // Addresses are not ordered by streams: the host must have seen all work on a page complete before it goes.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include <quarry/allocator/heap/page_heap.h>
 #include <quarry/allocator/heap/segment_heap.h>
 #include <quarry/allocator/space.h>
 
@@ -16,7 +17,13 @@ Error pool_error(PoolId id, std::string_view what) {
 
 }  // namespace
 
-void Space::make_heap(Pool& pool) { pool.heap = std::make_unique<SegmentHeap>(*this, pool, options_.tie_break); }
+void Space::make_heap(Pool& pool) {
+  if (paged()) {
+    pool.heap = std::make_unique<PageHeap>(*this, *arena_, pool);
+  } else {
+    pool.heap = std::make_unique<SegmentHeap>(*this, pool, options_.tie_break);
+  }
+}
 
 // The pool of that id that has users or still holds segments; null if there is none.
 Pool* Space::find_pool(PoolId id) {
@@ -123,11 +130,12 @@ void Space::set_pool_use_on_oom(PoolId id) {
 Result<Bytes> Space::empty_pool(PoolId id) {
   const std::lock_guard grow(grow_mutex_);
   Lock lock(heap_mutex_);
-  if (capture_seen(lock)) return pool_error(id, "cannot be emptied during a capture");
+  if (capture_seen()) return pool_error(id, "cannot be emptied during a capture");
   Pool* pool = id == kDefaultPool ? nullptr : find_pool(id);
   if (pool == nullptr || pool->use_count != 0) return Bytes{};
   unpark(lock);
   wait_for_pending(lock, pool);
+  flush_front(*pool);
   const Bytes released = pool->heap->release_cached();
   if (pool->heap->empty()) erase_pool(*pool);
   return released;

@@ -25,12 +25,13 @@ Bytes releasable_part(const SegmentView& segment, const BlockView& block) {
   return {first < end ? end - first : 0};
 }
 
-// The segment as it will be once its pending blocks are free: neighbours merged.
-SegmentView after_wait(const SegmentView& segment) {
+// The segment with free neighbours merged: in the paged policy those of several streams lie side by side. `waited`: as
+// it will be once its pending blocks are free.
+SegmentView merged(const SegmentView& segment, bool waited) {
   SegmentView later = segment;
   later.blocks.clear();
   for (BlockView block : segment.blocks) {
-    if (block.state == BlockState::pending) block.state = BlockState::free;
+    if (waited && block.state == BlockState::pending) block.state = BlockState::free;
     const bool joins =
         !later.blocks.empty() && block.state == BlockState::free && later.blocks.back().state == BlockState::free;
     if (joins) {
@@ -55,19 +56,57 @@ void add_stranding(const SegmentView& segment, Ledger& ledger) {
   ledger.stranding.push_back({lone->address, lone->size, lone->tag, pending, segment.size - lone->size});
 }
 
+// In use in one page of the paged policy.
+struct PageUse {
+  const BlockView* block = nullptr;
+  bool alone = true;
+  Bytes used;
+};
+
+// The blocks that are alone in a page, with what they keep there; a block may keep two pages or more.
+void add_page_stranding(const SegmentView& segment, Ledger& ledger) {
+  std::map<std::uint64_t, PageUse> pages;
+  for (const BlockView& block : segment.blocks) {
+    if (block.state == BlockState::free) continue;
+    const std::uint64_t begin = (block.address - segment.address).count;
+    const std::uint64_t end = begin + block.size.count;
+    const std::uint64_t size = segment.page_size.count;
+    for (const std::uint64_t page : {begin / size, (end - 1) / size}) {
+      PageUse& use = pages[page];
+      if (use.block == &block) continue;
+      use.alone = use.block == nullptr || use.block->name() == block.name();
+      use.block = &block;
+      use.used += Bytes{std::min(end, (page + 1) * size) - std::max(begin, page * size)};
+    }
+  }
+  std::map<Address, Stranding> found;
+  for (const auto& [page, use] : pages) {
+    if (!use.alone || use.used == segment.page_size) continue;
+    Stranding& row = found[use.block->name()];
+    row = {use.block->name(), use.block->size, use.block->tag, use.block->state == BlockState::pending,
+           row.strands + segment.page_size - use.used};
+  }
+  for (const auto& [address, row] : found) ledger.stranding.push_back(row);
+}
+
 // Adds one segment's free bytes to the right side of the ledger.
 void add_segment(const SegmentView& segment, Ledger& ledger) {
-  add_stranding(segment, ledger);
-  const SegmentView later = after_wait(segment);
+  if (segment.paged && segment.expandable) {
+    add_page_stranding(segment, ledger);
+  } else {
+    add_stranding(segment, ledger);
+  }
+  const SegmentView later = merged(segment, true);
   for (const BlockView& block : later.blocks) {
     if (block.state == BlockState::free) ledger.releasable_after_wait += releasable_part(later, block);
   }
   ++ledger.segments;
-  for (const BlockView& block : segment.blocks) {
-    if (block.state == BlockState::live) ++ledger.live_blocks;
+  const SegmentView now = merged(segment, false);
+  for (const BlockView& block : now.blocks) {
+    if (block.state == BlockState::live && block.head) ++ledger.live_blocks;
     if (block.state != BlockState::free) continue;
     ++ledger.free_blocks;
-    const Bytes releasable = releasable_part(segment, block);
+    const Bytes releasable = releasable_part(now, block);
     ledger.releasable += releasable;
     ledger.stranded += block.size - releasable;
     ledger.largest_free = std::max(ledger.largest_free, block.size);
@@ -75,15 +114,17 @@ void add_segment(const SegmentView& segment, Ledger& ledger) {
 }
 
 std::vector<StreamRow> stream_rows(const Snapshot& snapshot) {
-  std::map<StreamId, StreamRow> rows;
+  std::map<std::pair<bool, StreamId>, StreamRow> rows;
   for (const SegmentView& segment : snapshot.segments) {
-    StreamRow& row = rows.try_emplace(segment.stream, StreamRow{segment.stream, {}, {}}).first->second;
+    if (!segment.paged) rows.try_emplace({false, segment.stream}, StreamRow{segment.stream, false, {}, {}});
     for (const BlockView& block : segment.blocks) {
+      const StreamId stream = segment.paged ? block.stream : segment.stream;
+      StreamRow& row = rows.try_emplace({block.shared, stream}, StreamRow{stream, block.shared, {}, {}}).first->second;
       (block.state == BlockState::free ? row.cached : row.active) += block.size;
     }
   }
   std::vector<StreamRow> sorted;
-  for (const auto& [stream, row] : rows) sorted.push_back(row);
+  for (const auto& [key, row] : rows) sorted.push_back(row);
   return sorted;
 }
 
@@ -91,21 +132,23 @@ std::vector<StreamRow> stream_rows(const Snapshot& snapshot) {
 Counters recount(const Snapshot& snapshot) {
   Counters counted;
   for (const SegmentView& segment : snapshot.segments) {
+    SizeClass size_class = segment.size_class;
     const auto add = [&](Metric metric, std::uint64_t n) {
-      counted.change(metric, segment.size_class, static_cast<std::int64_t>(n));
+      counted.change(metric, size_class, static_cast<std::int64_t>(n));
     };
     if (!segment.expandable) add(Metric::segment, 1);
     add(Metric::reserved_bytes, segment.size.count);
     for (const BlockView& block : segment.blocks) {
+      if (segment.paged) size_class = block.size_class;
       if (block.state == BlockState::live) {
-        add(Metric::allocation, 1);
+        add(Metric::allocation, block.head ? 1 : 0);
         add(Metric::allocated_bytes, block.size.count);
       }
       if (block.state != BlockState::free) {
-        add(Metric::active, 1);
+        add(Metric::active, block.head ? 1 : 0);
         add(Metric::active_bytes, block.size.count);
         add(Metric::requested_bytes, block.requested.count);
-      } else if (segment.blocks.size() > 1 && !segment.expandable) {
+      } else if (segment.blocks.size() > 1 && !segment.expandable && !segment.paged) {
         add(Metric::inactive_split, 1);
         add(Metric::inactive_split_bytes, block.size.count);
       }
@@ -155,6 +198,7 @@ Ledger Space::ledger_locked(const MemoryInfo& device) const {
   ledger.device_free = device.free;
   ledger.device_total = device.total;
   ledger.limit = limit();
+  ledger.contiguous = paged() && !arena_->maps();
   Snapshot snapshot;
   walk(snapshot);
   for (const SegmentView& segment : snapshot.segments) add_segment(segment, ledger);
@@ -177,7 +221,7 @@ std::vector<PendingOn> Space::pending_by_stream() const {
     for (std::size_t i = 0; const PendingFrees::Event* event = pending_.nth(stream, i); ++i) add(stream, event->block);
   }
   for (const Block* block : pending_.unordered) add(block->segment->stream, block);
-  for (const Block* block : pending_.parked) add(block->segment->stream, block);
+  for (const auto& [block, capturing] : pending_.parked) add(block->segment->stream, block);
   std::vector<PendingOn> rows;
   for (const auto& [stream, sum] : bytes) rows.push_back({stream, sum});
   return rows;
@@ -213,6 +257,7 @@ Result<Allocator::Segment> Space::segment_of(Address address) const {
   const std::lock_guard lock(heap_mutex_);
   const Block* block = live_.find(address);
   if (block == nullptr) return Error{ErrorCode::invalid, "no live block starts at this pointer"};
+  if (block->segment->lane) return Error{ErrorCode::invalid, "a block of the paged policy has no segment of its own"};
   if (block->segment->expandable()) {
     return Error{ErrorCode::invalid, "the block lies in an expandable segment: it has no base of its own"};
   }
@@ -245,10 +290,10 @@ std::string Space::validate() const {
   std::int64_t requested = 0;
   for (const SegmentView& segment : snapshot.segments) {
     for (const BlockView& block : segment.blocks) {
-      if (block.state != BlockState::live) continue;
+      if (block.state != BlockState::live || !block.head) continue;
       ++live;
       requested += static_cast<std::int64_t>(block.requested.count);
-      if (live_.find(block.address) == nullptr) return "a live block is missing from the address map";
+      if (live_.find(block.name()) == nullptr) return "a live block is missing from the address map";
     }
   }
   if (live != live_.size()) return "the address map has blocks that no segment holds";

@@ -36,6 +36,7 @@ class Space::SpaceClimber final : public Climber {
   }
 
   void collect_garbage() override {
+    if (space_.paged() && space_.capture_seen()) return;  // pages go only after a wait for the device
     const Bytes limit = space_.garbage_limit();
     const Bytes reserved = space_.reserved();
     if (reserved > limit) space_.default_pool_.heap->collect_garbage(reserved - limit);
@@ -43,7 +44,9 @@ class Space::SpaceClimber final : public Climber {
 
   // A request that the ordinary limit refuses climbs on; only one that would be asked of the driver is rejected.
   bool rejects() override {
-    if (!space_.options_.throw_on_cudamalloc_oom || space_.over_limit(placement_.segment_size)) return false;
+    if (!space_.options_.throw_on_cudamalloc_oom) return false;
+    const Bytes growth = pool_.heap->growth(placement_);
+    if (growth == Bytes{} || space_.over_limit(growth)) return false;
     MemoryInfo device;
     {
       const Unlocked unlocked(lock_);
@@ -51,7 +54,7 @@ class Space::SpaceClimber final : public Climber {
     }
     const Bytes allowed = part_of(device.total, space_.options_.per_process_memory_fraction);
     const Bytes reserved = space_.reserved();
-    return reserved > allowed || placement_.segment_size > allowed - reserved;
+    return reserved > allowed || growth > allowed - reserved;
   }
 
   Block* borrow() override {
@@ -64,11 +67,16 @@ class Space::SpaceClimber final : public Climber {
   }
 
   bool release_oversize() override { return pool_.heap->release_for(placement_); }
-  bool may_wait() override { return !space_.capture_seen(lock_); }
-  void wait_for_pending() override { space_.wait_for_pending(lock_); }
+  bool may_wait() override { return !space_.capture_seen(); }
+  bool wait_on_streams() override { return pool_.heap->wait_for(placement_); }
+  void wait_for_pending() override {
+    space_.wait_for_pending(lock_);
+    space_.flush_fronts();
+  }
   void release_cached(bool own_pool) override { space_.release_unused(own_pool ? &pool_ : nullptr); }
   void count_retry() override { ++space_.counters_[Tally::num_alloc_retries]; }
   bool close_holes() const override { return space_.options_.close_holes; }
+  void look_again() override { space_.look_again(lock_); }
 
  private:
   Space& space_;
@@ -83,7 +91,7 @@ Result<Block*> Space::allocate_slow(const Request& request, Pool& pool, const Pl
   if (pool.heap == nullptr) return Error{ErrorCode::invalid, "the pool was released meanwhile"};
   if (Block* block = pool.heap->find(placement); block != nullptr) return hand_out(block, request);
   SpaceClimber climber(*this, pool, placement, lock);
-  const Climb climb = climb_pytorch(climber);
+  const Climb climb = paged() ? climb_paged(climber) : climb_pytorch(climber);
   if (climb.outcome == Outcome::served) return hand_out(climb.block, request);
   return refuse(request, pool, placement, climb, lock);
 }
@@ -152,7 +160,7 @@ DriverStatus Space::release_segment(const Segment& segment) {
 Bytes Space::empty_cache() {
   const std::lock_guard grow(grow_mutex_);
   Lock lock(heap_mutex_);
-  if (capture_seen(lock)) return release_unused(nullptr, false);
+  if (capture_seen()) return paged() ? Bytes{} : release_unused(nullptr, false);
   unpark(lock);
   wait_for_pending(lock);
   return release_unused(nullptr);
@@ -163,6 +171,7 @@ Bytes Space::release_unused(const Pool* own_pool, bool default_pool) {
   Bytes released;
   for (auto& [id, pool] : pools_) {
     if (pool.heap == nullptr) continue;
+    flush_front(pool);
     const bool idle = pool.use_count == 0 || &pool == own_pool || (default_pool && &pool == &default_pool_);
     if (idle) released += pool.heap->release_cached();
     if (pool.use_count == 0 && pool.heap->empty()) erase_pool(pool);
@@ -220,8 +229,11 @@ Status Space::configure(std::string_view text) {
   const std::lock_guard lock(heap_mutex_);
   Result<Options> changed = reconfigure(text, options_, Origin::api);
   if (!changed) return changed.error();
-  if (changed->tie_break != options_.tie_break || changed->policy != options_.policy) {
-    return Error{ErrorCode::invalid, "policy and tie_break can be set only when the space is opened"};
+  const bool fixed = changed->tie_break == options_.tie_break && changed->policy == options_.policy &&
+                     changed->placement == options_.placement && changed->page_size == options_.page_size;
+  if (!fixed) {
+    return Error{ErrorCode::invalid,
+                 "policy, placement, page_size_kb and tie_break can be set only when the space is opened"};
   }
   if (changed->expandable_segments && driver_->mapping() == nullptr) {
     return Error{ErrorCode::unsupported, "expandable_segments needs a driver that can map pages"};

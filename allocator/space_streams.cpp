@@ -53,9 +53,11 @@ void Space::retire_stream(StreamId stream) {
       waited = ordering->synchronize_stream(reinterpret_cast<void*>(entry.handle));
     }
     streams_.retire(stream, waited ? StreamTable::State::retired : StreamTable::State::lost);
+    if (!waited) return;
   } else {
     streams_.retire(stream, StreamTable::State::retired);
   }
+  if (paged()) forget_stream(stream);
 }
 
 // Uses
@@ -64,19 +66,20 @@ void Space::retire_stream(StreamId stream) {
 void Space::used_on(Block* block, StreamId stream) {
   Lock lock(heap_mutex_);
   QUARRY_CHECK(block->state == BlockState::live, "used after it was freed");
-  if (block->segment->stream != stream) add_use(block, stream, lock);
+  if (block->segment->stream != stream) add_use(block, stream);
 }
 
 void Space::used_on(Address address, StreamId stream) {
   Lock lock(heap_mutex_);
   Block* block = live_.find(address);
-  if (block != nullptr && block->segment->stream != stream) add_use(block, stream, lock);
+  if (block != nullptr && block->segment->stream != stream) add_use(block, stream);
 }
 
 // The caller owns the block, so it stays where it is while the lock is dropped for the question about captures. A use
-// that may have been in a capture counts as one outside: it gets its event in any case.
-void Space::add_use(Block* block, StreamId stream, Lock& lock) {
-  const bool captured = capture_seen(lock, false);
+// that may have been in a capture counts as one outside: it gets its event in any case. So does the use by a capturing
+// thread on a stream that takes no part.
+void Space::add_use(Block* block, StreamId stream) {
+  const bool captured = capture_seen(false) && in_capture(stream).value;
   StreamUse** link = &block->uses;
   for (; *link != nullptr; link = &(*link)->next) {
     if ((*link)->stream == stream) break;
@@ -86,6 +89,7 @@ void Space::add_use(Block* block, StreamId stream, Lock& lock) {
     (*link)->stream = stream;
   }
   (*link)->captured = (*link)->captured || captured;
+  if (paged()) clock_.couple(block->segment->stream, stream);
 }
 
 // Drops all uses of the block, or those that were noted inside a capture.
@@ -106,24 +110,47 @@ void Space::drop_uses(Block* block, bool only_captured) {
 // --------------------------------------------------------------------------------------------------------------
 
 // A capture is open for this thread when a pool scope is and the thread's current stream takes part in a capture
-// (findings 1). The lock is dropped for the question; `unknown` is the answer when the driver has none.
-bool Space::capture_seen(Lock& lock, bool unknown) const {
-  Ordering* ordering = driver_->ordering();
-  if (scopes_.empty() || ordering == nullptr) return false;
-  const StreamTable::Entry entry = streams_.at(current_stream(identity_));
-  const Unlocked unlocked(lock);
-  const DriverResult<bool> open = ordering->capture_open(reinterpret_cast<void*>(entry.handle));
+// (findings 1).
+bool Space::capture_seen(bool unknown) const {
+  if (scopes_.empty() || driver_->ordering() == nullptr) return false;
+  const DriverResult<bool> open = in_capture(current_stream(identity_));
   if (!open) return unknown && open.status.code != DriverCode::gone;
   return open.value;
 }
 
-// Parked blocks lose the uses of the capture; what was noted outside gets real events.
+// The lock is dropped for the question.
+DriverResult<bool> Space::in_capture(StreamId stream) const {
+  const StreamTable::Entry entry = streams_.at(stream);
+  const Unlocked unlocked(heap_mutex_);
+  return driver_->ordering()->capture_open(reinterpret_cast<void*>(entry.handle));
+}
+
+// A capture that another thread sees. Not without a scope, nor where the stream is gone.
+bool Space::still_captured(const PendingFrees::Parked& parked) const {
+  if (scopes_.empty()) return false;
+  const DriverResult<bool> open = in_capture(parked.capturing);
+  if (!open) return open.status.code != DriverCode::gone && open.status.code != DriverCode::invalid;
+  return open.value;
+}
+
+// The stream takes part in a capture, or this thread sees one, as far as is known. Asked with the heap lock held.
+bool Space::may_be_captured(StreamId stream) const {
+  const auto open = [&](StreamId asked) {
+    void* handle = reinterpret_cast<void*>(streams_.at(asked).handle);
+    const DriverResult<bool> capturing = driver_->ordering()->capture_open(handle);
+    return !capturing || capturing.value;
+  };
+  return open(stream) || (!scopes_.empty() && open(current_stream(identity_)));
+}
+
+// Parked blocks lose the uses of the capture, once it is over; what was noted outside gets real events.
 void Space::unpark(Lock& lock, const Pool* only) {
-  std::vector<Block*> parked;
+  std::vector<PendingFrees::Parked> parked;
   std::swap(parked, pending_.parked);
-  for (Block* block : parked) {
-    if (only != nullptr && block->segment->pool != only) {
-      pending_.parked.push_back(block);
+  for (const PendingFrees::Parked& one : parked) {
+    Block* const block = one.block;
+    if ((only != nullptr && block->segment->pool != only) || still_captured(one)) {
+      pending_.parked.push_back(one);
       continue;
     }
     drop_uses(block, true);
@@ -140,7 +167,7 @@ void Space::unpark(Lock& lock, const Pool* only) {
 
 // Before a search, when anything is pending: what has finished comes back first. Not inside a capture.
 void Space::settle(Lock& lock) {
-  if (capture_seen(lock)) return;
+  if (capture_seen()) return;
   unpark(lock);
   poll_events(lock);
 }
@@ -154,8 +181,8 @@ void Space::defer(Block* block, Lock& lock) {
     return;
   }
   ++busy_;
-  if (capture_seen(lock)) {
-    pending_.parked.push_back(block);
+  if (capture_seen()) {
+    pending_.parked.push_back({block, current_stream(identity_)});
   } else {
     record_events(block, lock);
   }
@@ -265,6 +292,7 @@ void Space::wait_for_pending(Lock& lock, const Pool* only) {
     }
   }
   wait_for_unordered(lock);
+  if (paged() && only == nullptr) wait_for_frees();
 }
 
 void Space::wait_for_unordered(Lock& lock) {

@@ -2,9 +2,11 @@
 //
 // space      one device's memory, pinned host memory, or pageable host memory. Not a pool.
 // request    the bytes the caller asked for. Not the block.
-// block      one address range, live or free, with an owner stream. Not a request.
+// block      one address range, live or free, with an owner stream; made of one or more extents. Not a request.
 // segment    an address range got from the driver, and what is mapped in it. Not a block.
 // page       the unit of mapping physical memory (2 MiB on a GPU). Not an operating-system page.
+// extent     a byte range of physical pages; the unit of merging and of hand-over between streams. Not a block.
+// alias      a further address range over pages that are mapped elsewhere too. Not new memory.
 // heap       the policy that cuts blocks for one pool of a space. Not the process heap.
 // pool       a named part of a space with its own heap, sharing the space's limits. Not a size class.
 // class      small or large: which of two free lists a size belongs to (pytorch policy).
@@ -13,10 +15,10 @@
 // requested  bytes of live requests; drops when the caller frees.
 // allocated  the same at block size; drops when the caller frees.
 // active     allocated + pending.
-// reserved   physical bytes got from the driver and not given back. Not address space.
+// reserved   physical bytes got from the driver and not given back; an alias counts once. Not address space.
 // cached     reserved - active = releasable + stranded.
 // releasable cached bytes `empty_cache` would give back now. Not all that is cached.
-// stranded   cached bytes it cannot give back, because something live shares their segment.
+// stranded   cached bytes it cannot give back, because something live shares their segment or page.
 #pragma once
 
 #include <compare>

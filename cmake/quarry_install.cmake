@@ -7,7 +7,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/quarry)
 
 # Two export sets, so that find_package(quarry COMPONENTS allocator) asks for no library but threads.
 install(TARGETS quarry_allocator EXPORT quarry_allocator ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS quarry_stats quarry EXPORT quarry_all ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS quarry_stats quarry_tensor quarry EXPORT quarry_all ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT quarry_allocator FILE quarry_allocator.cmake NAMESPACE quarry:: DESTINATION ${package_dir})
 install(EXPORT quarry_all FILE quarry_all.cmake NAMESPACE quarry:: DESTINATION ${package_dir})
 

@@ -19,7 +19,7 @@ enum class FileKind : std::uint8_t {
   profiler_json,    // known by name, not read yet
   memory_timeline,  // "
   rmm_csv,          // "
-  packing_csv,      // "
+  packing_csv,      // a static packing problem: read_packing (packing.h)
   bfc_log,          // "
   unknown,
 };

@@ -75,13 +75,13 @@ void Page::table(const Counters& counters) {
   stat("Oversize segments", counters[Gauge::oversize_segments], false);
 }
 
-// Only where there are several: what one stream has cached serves no other.
+// Only where there are several: what one stream has cached serves no other yet. What serves all has a row of its own.
 void Page::streams(const Ledger& l) {
   if (l.streams.size() < 2) return;
   line("By stream");
   for (const StreamRow& row : l.streams) {
-    const auto number = static_cast<std::uint32_t>(row.stream);
-    sum(' ', fmt::format("stream {}", number), row.active + row.cached,
+    const std::string title = row.shared ? "shared" : fmt::format("stream {}", static_cast<std::uint32_t>(row.stream));
+    sum(' ', title, row.active + row.cached,
         fmt::format("{} active, {} cached", format_bytes(row.active, units_), format_bytes(row.cached, units_)));
   }
 }
@@ -120,6 +120,7 @@ std::string summary(const SpaceStats& stats, Units units) {
   page.line("out-of-memory errors: {}    driver retries: {}    driver calls: {} for memory, {} to give it back",
             stats.counters[Tally::num_ooms], stats.counters[Tally::num_alloc_retries],
             stats.counters[Tally::num_device_alloc], stats.counters[Tally::num_device_free]);
+  if (stats.ledger.contiguous) page.line("paged policy without mapping: contiguous, pages are not stitched");
   page.rule('=');
   page.table(stats.counters);
   page.rule('=');

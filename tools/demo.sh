@@ -16,3 +16,7 @@ echo "\$ quarry info"
 echo
 echo "\$ quarry replay FILE...     (${#traces[@]} recordings of tests/data/traces; every address is compared)"
 "$quarry" replay "${traces[@]}"
+
+echo
+echo "\$ quarry replay FILE... --policy all --markdown     (F = peak reserved / peak requested of each policy)"
+"$quarry" replay "${traces[@]}" --policy all --markdown

@@ -20,6 +20,8 @@ struct Segment {
   StreamId stream = kDefaultStream;
   SizeClass size_class = SizeClass::small;
   bool leaving = false;  // taken out of the index, on its way back to the driver
+  bool waits = true;     // for its stream before pages are unmapped
+  bool lane = false;     // no range: what the paged policy's blocks of one stream and class have in common
   Pool* pool = nullptr;
   Block* first = nullptr;               // lowest block; the rest follow by Block::next
   std::unique_ptr<SegmentPages> pages;  // null in a plain segment
@@ -38,6 +40,7 @@ struct StreamUse {
 enum class Aside : std::uint8_t {
   no,        // it is in one
   unmapped,  // a part of an expandable segment without pages
+  cached,    // in the front cache of its pool (paged policy)
   claimed,   // of whoever holds the grow lock, while pages are mapped or unmapped beside it or in it
 };
 

@@ -43,8 +43,32 @@ void PageMapper::give_back(const std::vector<PageHandle>& pages) {
   }
 }
 
+void PageMapper::give_back(const Range& addresses) {
+  retry();
+  if (!gone_or_ok(mapping_->unreserve(addresses.base, addresses.size))) kept_addresses_.push_back(addresses);
+}
+
+DriverResult<Address> PageMapper::map_alias(Bytes page_size, const std::vector<PageHandle>& pages) {
+  const Bytes size = page_size * pages.size();
+  const DriverResult<Address> base = mapping_->reserve(size);
+  if (!base) return base;
+  const DriverStatus status = mapping_->map(base.value, page_size, pages.data(), pages.size());
+  if (status) return base;
+  give_back({base.value, size});
+  return {status, {}};
+}
+
+DriverStatus PageMapper::unmap_alias(Address base, Bytes size) {
+  const DriverStatus status = mapping_->unmap(base, size);
+  if (!gone_or_ok(status)) return status;
+  give_back({base, size});
+  return {};
+}
+
 void PageMapper::retry() {
   std::erase_if(kept_, [&](PageHandle page) { return gone_or_ok(mapping_->destroy_page(page)); });
+  std::erase_if(kept_addresses_,
+                [&](const Range& range) { return gone_or_ok(mapping_->unreserve(range.base, range.size)); });
 }
 
 }  // namespace quarry

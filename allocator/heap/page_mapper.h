@@ -1,4 +1,5 @@
-// Runs of pages through the Mapping seam: created and mapped together, unmapped and given back one by one.
+// Pages through the Mapping seam: runs that are created and mapped together, unmapped and given back one by one, and
+// aliases of pages that are mapped already.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,7 @@
 
 namespace quarry {
 
-// Pages the driver does not take back are kept and tried again at every later call. Guard: the grow lock of the space.
+// What the driver does not take back is kept and tried again at every later call. Guard: the grow lock of the space.
 class PageMapper {
  public:
   // `mapping` outlives the mapper; null where the driver has none, and then no page is ever asked for.
@@ -24,12 +25,24 @@ class PageMapper {
   // `pages` lie one after the other from `base` on. How many of them, from the first on, are unmapped now.
   std::size_t unmap(Address base, Bytes page_size, const std::vector<PageHandle>& pages);
 
+  // The pages one after the other at a fresh address. Nothing stays mapped on failure.
+  DriverResult<Address> map_alias(Bytes page_size, const std::vector<PageHandle>& pages);
+  // On failure all of it is still mapped.
+  DriverStatus unmap_alias(Address base, Bytes size);
+
  private:
+  struct Range {
+    Address base;
+    Bytes size;
+  };
+
   void give_back(const std::vector<PageHandle>& pages);
+  void give_back(const Range& addresses);
   void retry();
 
   Mapping* mapping_;
   std::vector<PageHandle> kept_;
+  std::vector<Range> kept_addresses_;
 };
 
 }  // namespace quarry

@@ -117,7 +117,7 @@ DriverResult<Block*> SegmentHeap::extend(Block* first, Bytes size) {
 DriverStatus SegmentHeap::map_front(Block* block, Bytes wanted) {
   Segment& segment = *block->segment;
   const Bytes size = segment.pages->round_up(wanted);
-  if (const DriverStatus status = host_.map_pages(segment, block->address, size); !status) return status;
+  if (const DriverStatus status = host_.map_pages(segment, block->address, size, pool_); !status) return status;
   unmapped_.erase(block);
   block->aside = Aside::claimed;
   if (size < block->size) put_unmapped(cut(block, size));
@@ -164,7 +164,7 @@ Bytes SegmentHeap::release_pages(SizeClass size_class) {
 // free. A segment without pages gives its addresses back.
 Bytes SegmentHeap::unmap_part(Block* block, Address from, Bytes size) {
   Segment& segment = *block->segment;
-  const Bytes gone = host_.unmap_pages(segment, from, size);
+  const Bytes gone = host_.unmap_pages(segment, from, size, pool_);
   if (gone == Bytes{}) {
     put_back(block);
     return gone;
@@ -229,7 +229,8 @@ DriverResult<Block*> SegmentHeap::restore_expandable(const SegmentView& view) {
   const bool whole = segment.pages->round_down(offset) == offset && segment.pages->round_down(view.size) == view.size;
   Block* block = whole ? block_around(segment, view.address, view.size) : nullptr;
   if (block == nullptr || !block->is_unmapped()) return {{DriverCode::invalid}, nullptr};
-  if (const DriverStatus status = host_.map_pages(segment, view.address, view.size); !status) return {status, nullptr};
+  if (const DriverStatus status = host_.map_pages(segment, view.address, view.size, pool_); !status)
+    return {status, nullptr};
   unmapped_.erase(block);
   block->aside = Aside::claimed;
   const Bytes before = view.address - block->address;

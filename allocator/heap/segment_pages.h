@@ -31,6 +31,8 @@ class SegmentPages {
     for (std::size_t page = count(offset); page < count(offset + size); ++page) found.push_back(*handles_[page]);
     return found;
   }
+  // Of a page that is mapped.
+  PageHandle handle(std::size_t page) const { return *handles_[page]; }
   void set(Bytes offset, const std::vector<PageHandle>& handles) {
     const std::size_t first = count(offset);
     if (handles_.size() < first + handles.size()) handles_.resize(first + handles.size());

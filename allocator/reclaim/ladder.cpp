@@ -51,6 +51,30 @@ Answer cached(Climber& c) {
   return grown(c);
 }
 
+Answer again(Climber& c) {
+  c.look_again();
+  return found(c.search());
+}
+
+// A stream that waits costs the host nothing.
+Answer ordered(Climber& c) { return c.wait_on_streams() ? grown(c) : std::nullopt; }
+
+// In the paged policy growing comes after all that is free at once, and waiting before anything is given back: a page
+// that is given back and asked for again costs two calls.
+Answer waited(Climber& c) {
+  if (!c.may_wait()) return std::nullopt;
+  c.wait_for_pending();
+  if (Answer block = found(c.search())) return block;
+  return grown(c);
+}
+
+Answer given_back(Climber& c) {
+  if (!c.may_wait()) return std::nullopt;
+  c.release_cached(false);
+  c.count_retry();
+  return grown(c);
+}
+
 constexpr std::array kPytorch = {
     Rung{"free-memory callbacks", callbacks},
     Rung{"garbage collection and a new segment", first_growth},
@@ -59,13 +83,26 @@ constexpr std::array kPytorch = {
     Rung{"pending frees and every cached segment", cached},
 };
 
-}  // namespace
+constexpr std::array kPaged = {
+    Rung{"finished events and front caches", again},
+    Rung{"free-memory callbacks", callbacks},
+    Rung{"garbage collection and more pages", first_growth},
+    Rung{"bytes of other streams after a wait", ordered},
+    Rung{"pending frees and the frees of all streams", waited},
+    Rung{"pools that lend when memory is out", borrow},
+    Rung{"cached pages", given_back},
+};
 
-Climb climb_pytorch(Climber& climber) {
-  for (const Rung& rung : kPytorch) {
+Climb climb(Climber& climber, std::span<const Rung> rungs) {
+  for (const Rung& rung : rungs) {
     if (const Answer answer = rung.step(climber)) return *answer;
   }
   return {Outcome::refused, nullptr, {DriverCode::out_of_memory}};
 }
+
+}  // namespace
+
+Climb climb_pytorch(Climber& climber) { return climb(climber, kPytorch); }
+Climb climb_paged(Climber& climber) { return climb(climber, kPaged); }
 
 }  // namespace quarry

@@ -23,10 +23,12 @@ class Climber {
   virtual Block* borrow() = 0;                     // from pools that lend when memory is out
   virtual bool release_oversize() = 0;             // max_split_size's own rung; true when it freed enough
   virtual bool may_wait() = 0;                     // no capture is open on this thread
+  virtual bool wait_on_streams() = 0;              // the request's stream for others, where their bytes would do
   virtual void wait_for_pending() = 0;             // every outstanding event
   virtual void release_cached(bool own_pool) = 0;  // wholly free segments; with the request's own pool if told so
   virtual void count_retry() = 0;
   virtual bool close_holes() const = 0;
+  virtual void look_again() = 0;  // finished events, and what the front caches hold, go back to the heaps
 };
 
 enum class Outcome : std::uint8_t {
@@ -44,5 +46,7 @@ struct Climb {
 
 // reference/pytorch_allocator.md section 4, steps 4 to 10.
 Climb climb_pytorch(Climber& climber);
+// DESIGN.md section 6: never fails while a fitting block is pending or releasable.
+Climb climb_paged(Climber& climber);
 
 }  // namespace quarry

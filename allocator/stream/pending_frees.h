@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <ranges>
 #include <vector>
 
 #include <quarry/allocator/driver/driver.h>
@@ -25,13 +26,11 @@ class PendingFrees {
     queues_[stream].push_back(event);
     ++events_;
   }
-  // Streams with events, in the order of their numbers.
-  std::vector<StreamId> streams() const {
-    std::vector<StreamId> streams;
-    for (const auto& [stream, queue] : queues_) {
-      if (!queue.empty()) streams.push_back(stream);
-    }
-    return streams;
+  // Streams with events, in the order of their numbers: a view, good while events come and go as long as each step of
+  // it is made under the lock, because a queue once made stays.
+  auto streams() const {
+    const auto waits = [](const auto& entry) { return !entry.second.empty(); };
+    return queues_ | std::views::filter(waits) | std::views::keys;
   }
   // From the front, 0 is the oldest; null behind the last.
   const Event* nth(StreamId stream, std::size_t n) const {
@@ -48,8 +47,12 @@ class PendingFrees {
 
   // Blocks that only a wait for the whole device can free: no event could be recorded for them.
   std::vector<Block*> unordered;
-  // Blocks freed inside a capture, until it is over.
-  std::vector<Block*> parked;
+  // Blocks freed inside a capture, until it is over; `capturing` is the stream that was current, one of the capture.
+  struct Parked {
+    Block* block = nullptr;
+    StreamId capturing = kDefaultStream;
+  };
+  std::vector<Parked> parked;
 
  private:
   std::map<StreamId, std::deque<Event>> queues_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "support/operation_subject.h"
+#include "support/pytorch.h"
 
 namespace quarry::oracle {
 namespace {
@@ -148,7 +149,7 @@ TEST(Faults, OutOfMemoryIsReportedWithoutDeviceFigures) {
 TEST(Faults, OpeningOnADeadDriverFails) {
   const auto device = std::make_shared<sim::Device>();
   device->fail(sim::Call::info, 1, DriverCode::gone);
-  const Result<Allocator> opened = Allocator::open(device);
+  const Result<Allocator> opened = Allocator::open(device, pytorch_options());
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, ErrorCode::gone);
 }
@@ -156,7 +157,7 @@ TEST(Faults, OpeningOnADeadDriverFails) {
 // A driver that is shutting down has taken everything back: giving back to it counts as done.
 TEST(Faults, ADriverThatIsGoneCountsAsSuccess) {
   const auto device = std::make_shared<sim::Device>();
-  Allocator allocator = *Allocator::open(device);
+  Allocator allocator = *Allocator::open(device, pytorch_options());
   { const Allocation block = *allocator.allocate(5 * kMiB); }
   device->fail(sim::Call::release_segment, 1, DriverCode::gone, true);
   EXPECT_EQ(allocator.empty_cache(), Bytes{20 * kMiB});

@@ -12,6 +12,8 @@
 #include <quarry/allocator/check.h>
 #include <quarry/allocator/sim/device.h>
 
+#include "support/pytorch.h"
+
 namespace quarry {
 namespace {
 
@@ -32,7 +34,7 @@ class Lifetime : public testing::Test {
   }
 
   std::shared_ptr<sim::Device> device_ = std::make_shared<sim::Device>(sim::DeviceOptions{.capacity = 100_MiB});
-  Allocator allocator_ = *Allocator::open(device_);
+  Allocator allocator_ = *Allocator::open(device_, pytorch_options());
 
  private:
   CheckHandler previous_;

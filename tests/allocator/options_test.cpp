@@ -126,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"large_segment_size_mb:unlimited", "large_segment_size_mb: must be a whole number"},
         BadText{"max_non_split_rounding_mb:19", "max_non_split_rounding_mb: must be >= 20 MiB or auto"},
         BadText{"memory_limit_mb:0", "memory_limit_mb: must be >= 1 MiB"},
-        BadText{"policy:paged", "policy: only pytorch"},
+        BadText{"policy:other", "policy: must be paged or pytorch"},
         BadText{"tie_break:auto", "tie_break: must be address or segment"},
         BadText{"backend:cudaMallocAsync", "backend: is not supported"},
         BadText{"backend:foo", "backend: must be native"},

@@ -186,6 +186,7 @@ class Captures : public Pools {
 
 TEST_F(Captures, BlocksOfOtherStreamsAreParkedUntilItIsOver) {
   begin_capture();
+  ASSERT_TRUE(device_->join_capture(handle(2)));
   Allocation block = get(10_MiB, stream(1));
   const Address address = block.address();
   block.used_on(stream(2));
@@ -210,6 +211,41 @@ TEST_F(Captures, WhatWasUsedBeforeGetsItsEventAfterwards) {
   begin_capture();
   block.reset();
   EXPECT_EQ(calls(Call::record), 0u);
+  end_capture();
+  { const Allocation next = get(1_MiB); }
+  EXPECT_EQ(calls(Call::record), 1u);
+  EXPECT_EQ(gpu_->ledger().pending, 10_MiB);
+  device_->complete(handle(2));
+  device_->advance(1'000'000);
+  { const Allocation next = get(1_MiB); }
+  EXPECT_EQ(gpu_->ledger().pending, 0_B);
+}
+
+// What the capture's own requests may get is decided by its own thread alone.
+TEST_F(Captures, TheyStayParkedWhateverOtherThreadsDo) {
+  begin_capture();
+  ASSERT_TRUE(device_->join_capture(handle(2)));
+  Allocation block = get(10_MiB, stream(1));
+  block.used_on(stream(2));
+  block.reset();
+  std::thread([&] {
+    { const Allocation request = get(1_MiB); }
+    gpu_->empty_cache();
+  }).join();
+  EXPECT_EQ(gpu_->ledger().pending, 10_MiB);
+  end_capture();
+  std::thread([&] { const Allocation request = get(1_MiB); }).join();
+  EXPECT_EQ(gpu_->ledger().pending, 0_B);
+}
+
+// Its work is not part of the graph: it is queued, and has to be waited for.
+TEST_F(Captures, AStreamThatTakesNoPartGetsItsEventAfterwards) {
+  Allocation block = get(10_MiB);
+  begin_capture();
+  device_->hold(handle(2));
+  device_->work(handle(2), 1000, {}, {{block.address(), 10_MiB}});
+  block.used_on(stream(2));
+  block.reset();
   end_capture();
   { const Allocation next = get(1_MiB); }
   EXPECT_EQ(calls(Call::record), 1u);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "support/identities.h"
+#include "support/pytorch.h"
 #include "support/tracked_block.h"
 
 #include <quarry/allocator/allocator.h>
@@ -106,7 +107,7 @@ void disturb(Scene& scene) {
 
 void play(Bytes capacity) {
   const auto device = std::make_shared<sim::Device>(sim::DeviceOptions{.capacity = capacity, .release_orders = true});
-  Scene scene{.device = device, .allocator = *Allocator::open(device), .shared = {}};
+  Scene scene{.device = device, .allocator = *Allocator::open(device, pytorch_options()), .shared = {}};
   scene.shared = {Queue{}, scene.make_queue(), scene.make_queue()};
   std::vector<std::thread> threads;
   for (int worker = 0; worker < kWorkers; ++worker) threads.emplace_back(work, std::ref(scene), worker);

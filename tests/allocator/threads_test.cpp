@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "support/identities.h"
+#include "support/pytorch.h"
 
 #include <quarry/allocator/allocator.h>
 #include <quarry/allocator/sim/device.h>
@@ -185,7 +186,7 @@ void expect_empty_end(Allocator& allocator, const sim::Device* device) {
 
 // Real memory: whoever frees a block finds in it what was written at its birth.
 TEST(Threads, NobodyWritesIntoForeignBlocks) {
-  Scene scene{.allocator = *open_host(), .readable = true};
+  Scene scene{.allocator = *open_host(pytorch_options()), .readable = true};
   play(scene, 1000, 4 << 20);
   EXPECT_EQ(scene.refused, 0);
   expect_empty_end(scene.allocator, nullptr);
@@ -194,7 +195,7 @@ TEST(Threads, NobodyWritesIntoForeignBlocks) {
 // A device that is too small for all of them: the ladder runs against requests, frees and empty_cache.
 TEST(Threads, TheLadderUnderPressure) {
   const auto device = std::make_shared<sim::Device>(sim::DeviceOptions{.capacity = 120_MiB});
-  Scene scene{.allocator = *Allocator::open(device)};
+  Scene scene{.allocator = *Allocator::open(device, pytorch_options())};
   play(scene, 1500, 30 << 20);
   EXPECT_GT(scene.served, 0);
   EXPECT_GT(scene.refused, 0);
@@ -215,7 +216,7 @@ TEST(Threads, GrowingTogetherSharesTheSegment) {
   Slow slow;
   const auto device = std::make_shared<sim::Device>();
   device->set_script(&slow);
-  Allocator allocator = *Allocator::open(device);
+  Allocator allocator = *Allocator::open(device, pytorch_options());
   std::vector<Allocation> held(kWorkers);
   std::latch start(kWorkers);
   std::vector<std::thread> threads;
@@ -235,7 +236,7 @@ TEST(Threads, GrowingTogetherSharesTheSegment) {
 TEST(Threads, TheLastOneClosesTheSpace) {
   for (int round = 0; round < 100; ++round) {
     const auto device = std::make_shared<sim::Device>();
-    auto allocator = std::make_unique<Allocator>(*Allocator::open(device));
+    auto allocator = std::make_unique<Allocator>(*Allocator::open(device, pytorch_options()));
     std::vector<std::thread> threads;
     for (int worker = 0; worker < kWorkers; ++worker) {
       threads.emplace_back([block = *allocator->allocate(1 << 20), handle = *allocator]() mutable { block.reset(); });

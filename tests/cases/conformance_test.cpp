@@ -1,6 +1,7 @@
 // The recorded answers of PyTorch's allocator and the scripts of the bug reports, all of them, step by step.
 #include <filesystem>
 #include <set>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -100,21 +101,29 @@ constexpr const char* kScripts[] = {"BR-01", "BR-01b", "BR-02", "BR-03", "BR-04"
                                     "BR-16", "BR-28",  "BR-29", "BR-30", "BR-31", "BR-33", "BR-35",
                                     "BR-39", "BR-39b", "BR-42", "BR-43", "BR-50", "BR-51", "BR-52"};
 
-class BugCase : public testing::TestWithParam<const char*> {};
+class BugCase : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
 TEST_P(BugCase, Expectations) {
-  const auto cases = read_cases(data_path(std::string("ops/") + GetParam() + ".ops"));
+  const auto& [file, policy] = GetParam();
+  const auto cases = read_cases(data_path(std::string("ops/") + file + ".ops"));
   ASSERT_TRUE(cases) << cases.error().message;
   ASSERT_EQ(cases->size(), 1u);
-  const CaseResult result = run_case(cases->front());
+  const Result<Options> options = case_options(policy);
+  ASSERT_TRUE(options) << options.error().message;
+  const CaseResult result = run_case(cases->front(), {}, plain_sim_backend, *options);
   EXPECT_EQ(result.outcome, CaseOutcome::pass) << describe(result) << result.reason;
 }
 
-INSTANTIATE_TEST_SUITE_P(Scripts, BugCase, testing::ValuesIn(kScripts), [](const auto& instance) {
-  std::string name = instance.param;
-  std::erase(name, '-');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Scripts, BugCase,
+                         testing::Combine(testing::ValuesIn(kScripts),
+                                          testing::Values("pytorch", "paged+tight", "paged+fast")),
+                         [](const auto& instance) {
+                           std::string name =
+                               std::string(std::get<0>(instance.param)) + "_" + std::get<1>(instance.param);
+                           std::erase(name, '-');
+                           std::ranges::replace(name, '+', '_');
+                           return name;
+                         });
 
 TEST(BugCaseFiles, NoneIsLeftOut) {
   std::set<std::string> there;

@@ -92,6 +92,21 @@ TEST(CaseRecording, HostileJson) {
   }
 }
 
+// The limit is one for all cases of a file.
+TEST(CaseRecording, OperationsAreCounted) {
+  const auto cases_of = [](int first, int second) {
+    const auto ops = [](int count) {
+      std::string text;
+      for (int i = 0; i < count; ++i) text += R"({"op":"check"},)";
+      text.back() = ' ';
+      return text;
+    };
+    return R"({"cases":[{"name":"a","ops":[)" + ops(first) + R"(]},{"name":"b","ops":[)" + ops(second) + "]}]}";
+  };
+  EXPECT_EQ(recording_error(cases_of(25'000, 25'000)), "accepted");
+  EXPECT_EQ(recording_error(cases_of(25'000, 25'001)), "file.json: cases[1].ops: more than 50000 operations in a file");
+}
+
 TEST(CaseRecording, EveryTruncationIsRefused) {
   const std::string whole = nlohmann::json{{"cases", {recorded_case("queries", "base_and_largest")}}}.dump();
   ASSERT_EQ(recording_error(whole), "accepted");

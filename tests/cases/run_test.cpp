@@ -189,5 +189,17 @@ TEST(CaseRun, ScriptsStopAtWhatCannotBe) {
   EXPECT_EQ(mapping_fault.outcome, CaseOutcome::pass);
 }
 
+// Steps that walk a large heap, each for itself, would take hours.
+TEST(CaseRun, ScriptsThatLookTooOftenStop) {
+  const std::string blocks = "cap 4MiB\nfor i in 1..2000: alloc a{i} 512\nfor i in 1..6000: ";
+  for (const char* look : {"expect allocated=1024000", "alloc b{i} 5MiB"}) {
+    const CaseResult result = run_case(script(blocks + look));
+    ASSERT_EQ(result.outcome, CaseOutcome::fail) << look;
+    EXPECT_EQ(result.failure->key, "operation");
+    EXPECT_THAT(result.failure->got, HasSubstr("look at more than 10000000 blocks"));
+  }
+  EXPECT_EQ(run_case(script(blocks + "check")).outcome, CaseOutcome::pass);
+}
+
 }  // namespace
 }  // namespace quarry::tools

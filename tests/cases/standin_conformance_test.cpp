@@ -8,18 +8,11 @@
 
 #include <gtest/gtest.h>
 
-#include "support/standin.h"
+#include "support/standin_backend.h"
 #include "tests/cases/case_files.h"
 
 namespace quarry::tools {
 namespace {
-
-CaseDevice standin_device(const sim::DeviceOptions& options) {
-  const auto driver = standin::fresh_driver({.device = options});
-  EXPECT_NE(driver, nullptr);
-  // The stand-in owns its device until the next case.
-  return {std::shared_ptr<sim::Device>(&standin::control().device(0), [](sim::Device*) {}), driver};
-}
 
 std::string text_of(const Difference& d) {
   return "step " + (d.step ? std::to_string(*d.step) : "load") + " " + d.key + ": expected " + d.expected + ", got " +
@@ -51,7 +44,7 @@ TEST_P(StandinCases, EndAsOnTheSimulatedDevice) {
   const auto known = read_known(data_path("known_differences.txt"));
   ASSERT_TRUE(known) << known.error().message;
   for (const Case& one : *cases) {
-    EXPECT_EQ(texts_of(run_case(one, *known, standin_device)), texts_of(run_case(one, *known))) << one.name;
+    EXPECT_EQ(texts_of(run_case(one, *known, standin::backend)), texts_of(run_case(one, *known))) << one.name;
   }
 }
 

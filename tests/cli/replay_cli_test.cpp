@@ -79,9 +79,21 @@ TEST(ReplayCommand, wrong_usage_ends_in_2) {
   EXPECT_EQ(run_quarry("replay " + file + " --units furlong").exit, 2);
   EXPECT_EQ(run_quarry("replay " + file + " --trace-device 1").exit, 2);
   EXPECT_EQ(run_quarry("replay " + file, "QUARRY_CONF=nonsense:1").exit, 2);
-  const Ran policy = run_quarry_errors("replay " + file + " --policy paged");
+  const Ran policy = run_quarry_errors("replay " + file + " --policy best");
   EXPECT_EQ(policy.exit, 2);
   EXPECT_THAT(policy.out, HasSubstr("pytorch"));
+}
+
+// In the policy paged an oom may become ok, and a figure is an upper bound.
+TEST(ReplayCommand, runs_a_script_in_the_policy_asked_for) {
+  const TextFile bounds("bounds.ops", "alloc a 3MiB\nexpect reserved=20MiB\n");
+  const TextFile lower("lower.ops", "alloc a 3MiB\nexpect reserved=3MiB\n");
+  EXPECT_EQ(run_quarry("replay " + bounds.quoted()).exit, 0);
+  for (const std::string policy : {"paged", "paged+tight", "paged+fast"}) {
+    EXPECT_EQ(run_quarry("replay --policy " + policy + " " + bounds.quoted()).exit, 0) << policy;
+    EXPECT_EQ(run_quarry("replay --policy " + policy + " " + lower.quoted()).exit, 1) << policy;
+  }
+  EXPECT_EQ(run_quarry("replay --policy nonsense " + bounds.quoted()).exit, 2);
 }
 
 TEST(ReplayCommand, what_cannot_be_read_ends_in_3_with_one_line) {

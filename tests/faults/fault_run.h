@@ -40,7 +40,7 @@ class FaultRun {
     std::string breach;
     {
       Session session(case_, [this](const sim::DeviceOptions& options) {
-        const CaseDevice made = plain_case_device(options);
+        const SimBackend made = plain_sim_backend(options);
         device_ = made.device;
         device_->fail_any(fault_.nth, fault_.code, fault_.repeat);
         return made;

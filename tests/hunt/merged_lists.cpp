@@ -1,6 +1,7 @@
 // The planted race `merged_lists`: the free lists of all streams as one. A whole free segment of another stream is
-// taken after a wait for an event of the stream that owned it first. Whoever takes it next waits for the same event,
-// and not for what the stream in between has queued.
+// taken after a wait for an event of the stream that owned it first. A third stream that takes it next waits for the
+// same event, and not for what the stream in between has queued. The first owner gets it back in order: it waits for
+// the stream that has it.
 #include <map>
 #include <utility>
 
@@ -8,9 +9,19 @@
 #include <quarry/allocator/unlocked.h>
 
 namespace quarry {
+namespace {
+
+// Of a segment that was taken from its first owner.
+struct Taken {
+  StreamId first_owner;
+  EventHandle event;
+};
+
+}  // namespace
 
 Block* Space::take_merged(const Placement& placement, Lock& lock) {
-  static std::map<std::pair<std::uint64_t, SegmentNumber>, EventHandle> events;
+  if (!scopes_.empty()) return nullptr;  // the request may be one of a private pool
+  static std::map<std::pair<std::uint64_t, SegmentNumber>, Taken> taken;
   Ordering& ordering = *driver_->ordering();
   Placement whole = placement;
   whole.size = placement.segment_size;
@@ -24,13 +35,17 @@ Block* Space::take_merged(const Placement& placement, Lock& lock) {
       default_pool_.heap->insert(block);
       continue;
     }
-    const auto [event, fresh] = events.try_emplace({identity_, block->segment->number});
+    const std::pair key(identity_, block->segment->number);
+    const auto known = taken.find(key);
+    const bool fresh = known == taken.end() || known->second.first_owner == placement.stream;
     const Unlocked unlocked(lock);
     if (fresh) {
-      event->second = ordering.create_event().value;
-      (void)ordering.record(event->second, handle_of(whole.stream));
+      const EventHandle event = ordering.create_event().value;
+      (void)ordering.record(event, handle_of(whole.stream));
+      taken[key] = {whole.stream, event};
     }
-    (void)ordering.wait_on_stream(handle_of(placement.stream), event->second);
+    (void)ordering.wait_on_stream(handle_of(placement.stream), taken[key].event);
+    if (known != taken.end() && fresh) taken.erase(key);  // it is with its first owner again
     block->segment->stream = placement.stream;
     return block;
   }

@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
+#include <sstream>
 #include <string>
+#include <utility>
 
 #include "support/hunt_program.h"
 #include "support/hunt_run.h"
@@ -50,8 +54,27 @@ void expect_short(const std::string& found) {
   EXPECT_LE(std::count(found.begin(), found.end(), '\n'), 15) << found;
 }
 
+// Streams that blocks are requested on; one that was created anew is another.
+std::size_t streams_of_requests(const std::string& script) {
+  std::set<std::pair<std::string, int>> streams;
+  std::map<std::string, int> created_anew;
+  std::istringstream lines(script);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string word, name, size, stream;
+    words >> word >> name >> size >> stream;
+    if (word == "alloc") streams.emplace(stream, created_anew[stream]);
+    if (word == "retire" || word == "drop") ++created_anew[name];
+  }
+  return streams.size();
+}
+
 TEST_F(PlantedRaces, ABlockVisibleBeforeItsEventIsRecorded) { expect_short(hunt(PlantedRace::early_free)); }
-TEST_F(PlantedRaces, ListsMergedByOneEventAndStolenByAThirdStream) { expect_short(hunt(PlantedRace::merged_lists)); }
+TEST_F(PlantedRaces, ListsMergedByOneEventAndStolenByAThirdStream) {
+  const std::string found = hunt(PlantedRace::merged_lists);
+  expect_short(found);
+  EXPECT_GE(streams_of_requests(found), 3u) << found;
+}
 TEST_F(PlantedRaces, AHandleTakenForTheOldStream) { expect_short(hunt(PlantedRace::stale_handle)); }
 TEST_F(PlantedRaces, PagesUnmappedUnderTheirOwnStream) { expect_short(hunt(PlantedRace::early_unmap)); }
 

@@ -3,13 +3,15 @@
 #include <gtest/gtest.h>
 
 #include "replay/hand_made.h"
+#include "support/pytorch.h"
 
 namespace quarry::tools {
 namespace {
 
 using stats::TraceAction;
 
-DeviceReplay replay(const HandMade& made, const Options& options = {}, TieChoice tie = TieChoice::automatic) {
+DeviceReplay replay(const HandMade& made, const Options& options = pytorch_options(),
+                    TieChoice tie = TieChoice::automatic) {
   return replay_device(made.trace, 0, recorded_settings(made.trace.settings), options, tie);
 }
 
@@ -91,7 +93,7 @@ TEST(Replay, the_tie_break_is_found_out) {
 }
 
 TEST(Replay, a_given_tie_break_is_kept) {
-  const DeviceReplay got = replay(tie(kLargeBase), {}, TieChoice::segment);
+  const DeviceReplay got = replay(tie(kLargeBase), pytorch_options(), TieChoice::segment);
   EXPECT_EQ(got.verdict, Verdict::mismatched);
   ASSERT_TRUE(got.run->first_mismatch);
   EXPECT_NE(got.run->first_mismatch->text.find("the tie-break decides"), std::string::npos);
@@ -143,7 +145,7 @@ TEST(Replay, other_options_part_from_the_recording_and_the_segments_are_named) {
   HandMade made;
   made.segment(kLargeBase, 34 * kMiB, SizeClass::large).block(34 * kMiB, BlockState::live);
   made.entry(TraceAction::segment_alloc, kLargeBase, 34 * kMiB).alloc(kLargeBase, 34 * kMiB);
-  Options options;
+  Options options = pytorch_options();
   options.roundup_power2_divisions.fill(4);
   const DeviceReplay got = replay(made, options);
   EXPECT_EQ(got.verdict, Verdict::mismatched);

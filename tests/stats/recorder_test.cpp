@@ -12,6 +12,7 @@
 #include <quarry/stats/read.h>
 #include <quarry/stats/write.h>
 
+#include "support/pytorch.h"
 #include "tools/replay/replay.h"
 
 namespace quarry::stats {
@@ -88,7 +89,7 @@ void expect_round_trip(const std::string& dump) {
   EXPECT_EQ(got.run->matched, got.run->checked) << (got.run->first_mismatch ? got.run->first_mismatch->text : "");
 }
 
-Allocator open(const Options& options = {}, Bytes capacity = kUnlimited) {
+Allocator open(const Options& options = pytorch_options(), Bytes capacity = kUnlimited) {
   sim::DeviceOptions device;
   device.capacity = capacity;
   Result<Allocator> gpu = sim::open(device, options);
@@ -129,7 +130,7 @@ TEST(Recorder, a_recording_that_begins_in_mid_run_comes_back) {
 }
 
 TEST(Recorder, options_travel_with_the_recording) {
-  Options options;
+  Options options = pytorch_options();
   options.max_split_size = {20ull << 20};
   options.roundup_power2_divisions.fill(4);
   options.large_segment_size = {32ull << 20};
@@ -144,7 +145,7 @@ TEST(Recorder, options_travel_with_the_recording) {
 }
 
 TEST(Recorder, a_full_device_is_recorded_with_its_refusals) {
-  Allocator gpu = open({}, {256ull << 20});
+  Allocator gpu = open(pytorch_options(), {256ull << 20});
   Recorder recorder;
   gpu.attach(recorder);
   RandomProgram(gpu, 4).run(2000, 0);

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <quarry/allocator/sim/device.h>
 
+#include "support/pytorch.h"
+
 namespace quarry::stats {
 namespace {
 
@@ -45,7 +47,7 @@ std::string row(const std::string& text, const std::string& title) {
 TEST(Summary, shows_the_counters_and_a_ledger_that_adds_up) {
   sim::DeviceOptions device;
   device.capacity = {1ull << 30};
-  Result<Allocator> gpu = sim::open(device);
+  Result<Allocator> gpu = sim::open(device, pytorch_options());
   ASSERT_TRUE(gpu);
   Result<Allocation> small = gpu->allocate(1000);
   Result<Allocation> large = gpu->allocate(3 << 20);
@@ -72,7 +74,7 @@ TEST(Summary, shows_the_counters_and_a_ledger_that_adds_up) {
 }
 
 TEST(Summary, shows_streams_where_there_are_several) {
-  Result<Allocator> gpu = sim::open({});
+  Result<Allocator> gpu = sim::open({}, pytorch_options());
   ASSERT_TRUE(gpu);
   const Result<Allocation> one = gpu->allocate(3 << 20);
   EXPECT_EQ(summary(gpu->stats()).find("By stream"), std::string::npos);

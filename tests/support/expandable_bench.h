@@ -12,6 +12,8 @@
 #include <quarry/allocator/allocator.h>
 #include <quarry/allocator/sim/device.h>
 
+#include "support/pytorch.h"
+
 namespace quarry {
 
 using namespace literals;
@@ -26,7 +28,7 @@ class ExpandableBench : public testing::Test {
     gpu_.reset();
     device_ = std::make_shared<sim::Device>(sim::DeviceOptions{.capacity = capacity, .record_calls = true});
     device_->set_script(script);
-    const Result<Options> parsed = parse_options(options, Options{}, Origin::api);
+    const Result<Options> parsed = parse_options(options, pytorch_options(), Origin::api);
     ASSERT_TRUE(parsed) << parsed.error().message;
     Result<Allocator> opened = Allocator::open(device_, *parsed);
     ASSERT_TRUE(opened) << opened.error().message;

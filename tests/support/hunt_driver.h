@@ -17,6 +17,10 @@ class Interrupted final : public Driver, public Memory, public Mapping, public O
 
   // Called before and after each of the calls below that marks a place where threads can meet.
   std::function<void()> meanwhile;
+  // The paged policy asks whether a stream captures, records an event and looks at it under the heap lock
+  // (space_order.cpp), and nobody can meet there. It also does each of these without: what comes right after such a
+  // question is taken for the one, so that at worst a meeting is lost.
+  bool orders_under_lock = false;
 
   Memory& memory() override { return *this; }
   Mapping* mapping() override { return this; }
@@ -57,9 +61,14 @@ class Interrupted final : public Driver, public Memory, public Mapping, public O
   DriverResult<EventHandle> create_event() override { return device_->create_event(); }
   DriverStatus destroy_event(EventHandle event) override { return device_->destroy_event(event); }
   DriverStatus record(EventHandle event, void* stream) override {
+    if (std::exchange(asked_, false)) {
+      recorded_ = true;
+      return device_->record(event, stream);
+    }
     return around([&] { return device_->record(event, stream); });
   }
   DriverStatus query(EventHandle event) override {
+    if (std::exchange(recorded_, false)) return device_->query(event);
     return around([&] { return device_->query(event); });
   }
   DriverStatus wait_on_host(EventHandle event) override {
@@ -74,11 +83,16 @@ class Interrupted final : public Driver, public Memory, public Mapping, public O
   DriverStatus synchronize_device() override {
     return around([&] { return device_->synchronize_device(); });
   }
-  DriverResult<bool> capture_open(void* stream) override { return device_->capture_open(stream); }
+  DriverResult<bool> capture_open(void* stream) override {
+    if (!orders_under_lock) return around([&] { return device_->capture_open(stream); });
+    asked_ = true;
+    return device_->capture_open(stream);
+  }
 
  private:
   template <class CallThere>
   std::invoke_result_t<CallThere> around(const CallThere& call) {
+    asked_ = recorded_ = false;
     if (meanwhile) meanwhile();
     const std::invoke_result_t<CallThere> result = call();
     if (meanwhile) meanwhile();
@@ -86,6 +100,8 @@ class Interrupted final : public Driver, public Memory, public Mapping, public O
   }
 
   std::shared_ptr<sim::Device> device_;
+  bool asked_ = false;
+  bool recorded_ = false;
 };
 
 }  // namespace quarry::hunt

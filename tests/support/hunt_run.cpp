@@ -1,12 +1,17 @@
 #include "support/hunt_run.h"
 
+#include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "support/hunt_driver.h"
+#include "support/hunt_pools.h"
 #include "support/identities.h"
+#include "support/paged_judge.h"
 #include "support/shrink.h"
 #include "support/tracked_block.h"
 
@@ -26,12 +31,14 @@ class Run {
         device_(std::make_shared<sim::Device>(
             sim::DeviceOptions{.capacity = {program.capacity}, .profile = "free", .release_orders = true})),
         driver_(std::make_shared<Interrupted>(device_)),
-        allocator_(*Allocator::open(driver_, *parse_options(settings_text(program.settings), {}, Origin::api))) {
+        allocator_(*Allocator::open(driver_, *parse_options(opening_text(program), {}, Origin::api))),
+        pools_(allocator_, *device_) {
     for (std::size_t slot = 1; slot < kStreams; ++slot) {
       queues_[slot].handle = device_->create_stream();
       queues_[slot].stream = allocator_.stream(queues_[slot].handle);
     }
     driver_->meanwhile = [this] { meet(); };
+    driver_->orders_under_lock = program.policy != Policy::pytorch;
   }
 
   std::optional<Breach> play() {
@@ -54,23 +61,29 @@ class Run {
   void meet() {
     if (outer_ == nullptr || next_ >= end_inside_) return;
     const Step& step = program_.operations[next_];
-    if (step.thread == outer_->thread || !can_meet(*outer_, step.act)) return;
+    if (step.thread == outer_->thread || !can_meet(*outer_, step)) return;
     ++next_;
     ++coverage_.met_inside;
     const Step* outer = std::exchange(outer_, nullptr);  // one level deep
     perform(step);
     outer_ = outer;
+    pools_.resume(outer->thread);
   }
 
-  // A miss and empty_cache hold the grow lock, whoever asks for events the event lock; this thread would wait for
-  // itself.
-  static bool can_meet(const Step& outer, Act act) {
-    const bool locked = outer.act == Act::allocate || outer.act == Act::empty_cache;
-    return !locked || act == Act::read || act == Act::write || act == Act::free || act == Act::advance ||
-           act == Act::configure;
+  // A miss and what empties caches hold the grow lock, whoever asks for events the event lock; this thread would wait
+  // for itself.
+  // And a stream does not begin to capture while another thread has something to do on it.
+  static bool can_meet(const Step& outer, const Step& inner) {
+    const auto is = [](const Step& step, std::initializer_list<Act> acts) {
+      return std::ranges::find(acts, step.act) != acts.end();
+    };
+    if (is(inner, {Act::capture, Act::fork}) && inner.stream == outer.stream) return false;
+    return !is(outer, {Act::allocate, Act::empty_cache, Act::empty_pool}) ||
+           !is(inner, {Act::allocate, Act::empty_cache, Act::empty_pool, Act::retire, Act::drop});
   }
 
   void perform(const Step& step) {
+    pools_.resume(step.thread);
     switch (step.act) {
       case Act::allocate:
         return allocate(step);
@@ -80,6 +93,8 @@ class Run {
       case Act::free:
         blocks_.extract(step.block);  // out of the map first: others use it meanwhile
         return;
+      case Act::note_wait:
+        return note_wait(step);
       case Act::empty_cache:
         (void)allocator_.empty_cache();
         return;
@@ -91,16 +106,52 @@ class Run {
       case Act::configure:
         if (!allocator_.configure(settings_text(step.amount))) failed_ = "a good setting was refused";
         return;
+      default:
+        return perform_in_pool(step);
+    }
+  }
+
+  void perform_in_pool(const Step& step) {
+    const Queue queue = queues_[step.stream];
+    switch (step.act) {
+      case Act::begin_pool:
+        if (!closing_[step.stream]) pools_.begin(step, queue);
+        return;
+      case Act::end_pool:
+        return pools_.end(step.pool);
+      case Act::release:
+        return pools_.release(step.pool);
+      case Act::empty_pool:
+        (void)allocator_.empty_pool(Pools::id_of(step.pool));
+        return;
+      case Act::lend:
+        return allocator_.set_pool_use_on_oom(Pools::id_of(step.pool));
+      case Act::capture:
+        if (!closing_[step.stream]) pools_.begin_capture(step, queue);
+        return;
+      case Act::fork:
+        if (!closing_[step.stream]) pools_.fork(step, queue);
+        return;
+      case Act::end_capture:
+        coverage_.captured += pools_.end_capture(step.thread);
+        return;
+      case Act::launch:
+        if (!closing_[step.stream] && pools_.launch(step, queue)) ++coverage_.launched;
+        return;
+      default:
+        return;
     }
   }
 
   void allocate(const Step& step) {
-    if (closing_[step.stream]) return;
+    if (closing_[step.stream] || !pools_.may_queue(step.thread, step.stream)) return;
     const Queue queue = queues_[step.stream];
-    Result<Allocation> got = allocator_.allocate(step.amount, queue.stream);
+    const std::vector<BlockView> others = foreign(queue);
+    Result<Allocation> got = allocator_.allocate(pools_.request(step, queue));
     if (got) {
       ++coverage_.served;
-      blocks_.emplace(step.block, TrackedBlock(*device_, *std::move(got), queue));
+      count_hand_over(got->address(), others);
+      blocks_.emplace(step.block, pools_.track(step, queue, *std::move(got)));
     } else {
       ++coverage_.refused;
       if (got.error().code != ErrorCode::out_of_memory) failed_ = got.error().message;
@@ -109,14 +160,37 @@ class Run {
 
   void use(const Step& step) {
     const auto found = blocks_.find(step.block);
-    if (found == blocks_.end() || closing_[step.stream]) return;
-    found->second.use(queues_[step.stream], step.act == Act::write, step.amount);
-    ++coverage_.uses;
+    if (found == blocks_.end() || closing_[step.stream] || !pools_.may_queue(step.thread, step.stream)) return;
+    if (pools_.use(step, queues_[step.stream], found->second)) ++coverage_.uses;
+  }
+
+  // The program makes one stream wait for another, and says so at once. A capturing stream would draw the other in.
+  void note_wait(const Step& step) {
+    if (closing_[step.stream] || closing_[step.amount] || step.stream == step.amount) return;
+    const Queue& waiter = queues_[step.stream];
+    const Queue& on = queues_[step.amount];
+    if (device_->capture_open(waiter.handle).value || device_->capture_open(on.handle).value) return;
+    const EventHandle event = device_->create_event().value;
+    (void)device_->record(event, on.handle);
+    (void)device_->wait_on_stream(waiter.handle, event);
+    (void)device_->destroy_event(event);
+    allocator_.note_wait(waiter.stream, on.stream);
+  }
+
+  // Free ranges that belong to other streams; only the paged policy has such.
+  std::vector<BlockView> foreign(const Queue& queue) const {
+    if (program_.policy == Policy::pytorch) return {};
+    return paged::freed_by_others(allocator_.snapshot(), queue.stream.id());
+  }
+  void count_hand_over(Address block, const std::vector<BlockView>& ranges) {
+    if (ranges.empty()) return;
+    const paged::Pieces pieces = paged::pieces_of(allocator_.snapshot(), block, Bytes{1}, ranges);
+    if (pieces.handed_over) ++coverage_.handed_over;
   }
 
   // Nobody queues work on a stream while it is on its way out.
   void renew(const Step& step) {
-    if (closing_[step.stream]) return;
+    if (closing_[step.stream] || pools_.capturing(step.stream)) return;
     closing_[step.stream] = true;
     Queue& queue = queues_[step.stream];
     if (step.act == Act::retire) allocator_.retire(queue.stream);
@@ -135,14 +209,19 @@ class Run {
 
   std::string broken_end() {
     driver_->meanwhile = nullptr;
+    pools_.close();
     std::vector<oracle::LiveBlock> live;
     for (const auto& [id, block] : blocks_) live.push_back({block.address(), block.size(), block.requested()});
     if (std::string what = oracle::broken_identity(allocator_, device_.get(), live, {}); !what.empty()) return what;
     blocks_.clear();
+    for (std::uint32_t pool = 0; pool < kPools; ++pool) pools_.release(pool);
     (void)allocator_.empty_cache();
     if (std::string what = oracle::broken_identity(allocator_, device_.get(), {}, {}); !what.empty()) return what;
     if (allocator_.ledger().reserved != Bytes{}) return "bytes stay reserved when nothing lives";
     if (device_->in_use() != Bytes{}) return "the device holds bytes when nothing lives";
+    const Counters counters = allocator_.counters();
+    coverage_.alias_maps += counters[Tally::num_alias_maps];
+    coverage_.stream_waits += counters[Tally::num_stream_waits];
     const auto calls = device_->call_counts();
     coverage_.unmaps += calls[static_cast<std::size_t>(sim::Call::unmap)];
     coverage_.queries += calls[static_cast<std::size_t>(sim::Call::query)];
@@ -154,6 +233,7 @@ class Run {
   std::shared_ptr<sim::Device> device_;
   std::shared_ptr<Interrupted> driver_;
   Allocator allocator_;
+  Pools pools_;
   std::array<Queue, kStreams> queues_{};
   std::array<bool, kStreams> closing_{};
   std::map<std::uint32_t, TrackedBlock> blocks_;

@@ -25,8 +25,13 @@ struct Coverage {
   std::uint64_t uses = 0;
   std::uint64_t met_inside = 0;  // steps that ran inside a driver call of another thread
   std::uint64_t renewed = 0;     // streams
+  std::uint64_t alias_maps = 0;
+  std::uint64_t stream_waits = 0;
+  std::uint64_t handed_over = 0;  // blocks in bytes that were another stream's still (paged policy)
   std::uint64_t unmaps = 0;
-  std::uint64_t queries = 0;  // of events: frees were pending when a request came
+  std::uint64_t queries = 0;   // of events: frees were pending when a request came
+  std::uint64_t captured = 0;  // uses that became part of a graph
+  std::uint64_t launched = 0;  // graphs
 };
 std::optional<Breach> run(const Program& program, Coverage& coverage);
 

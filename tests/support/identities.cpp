@@ -14,16 +14,13 @@ std::string differs(const std::string& what, std::uint64_t kept, std::uint64_t w
 
 bool off_grid(std::uint64_t n) { return n % 512 != 0; }
 
-std::string broken_block(const BlockView& block, const BlockView* before) {
+std::string broken_block(const BlockView& block) {
   if (off_grid(block.address.value) || off_grid(block.size.count) || block.size.count == 0) {
     return "a block off the 512 byte grid" + at(block.address);
   }
-  if (before != nullptr && before->state == BlockState::free && block.state == BlockState::free) {
-    return "two free neighbours" + at(block.address);
-  }
-  if (block.state != BlockState::free && block.requested > block.size)
-    return "a block below its request" + at(block.address);
-  return {};
+  if (!block.head && block.requested != Bytes{}) return "a request is counted twice" + at(block.address);
+  const bool nameless = block.state != BlockState::free || (block.block == Address{} && block.head);
+  return nameless ? "" : "a free range has the name of a block" + at(block.address);
 }
 
 std::string broken_segment(const SegmentView& segment) {
@@ -31,12 +28,63 @@ std::string broken_segment(const SegmentView& segment) {
   const BlockView* before = nullptr;
   for (const BlockView& block : segment.blocks) {
     if (block.address != next) return "blocks overlap or leave a gap" + at(block.address);
-    if (std::string broken = broken_block(block, before); !broken.empty()) return broken;
+    if (std::string broken = broken_block(block); !broken.empty()) return broken;
+    const bool both_free = before != nullptr && before->state == BlockState::free && block.state == BlockState::free;
+    if (both_free && !segment.paged) return "two free neighbours" + at(block.address);
     next = block.address + block.size;
     before = &block;
   }
   if (next != segment.address + segment.size) return "blocks do not fill their segment" + at(segment.address);
   return {};
+}
+
+// A block that is not free, put together from its pieces.
+struct Whole {
+  BlockView first;  // of its pieces by place
+  Bytes size;
+  Bytes requested;
+  std::uint64_t heads = 0;
+  bool agrees = true;
+};
+
+std::map<Address, Whole> whole_blocks(const Snapshot& snapshot) {
+  std::map<Address, Whole> blocks;
+  for (const SegmentView& segment : snapshot.segments) {
+    for (const BlockView& piece : segment.blocks) {
+      if (piece.state == BlockState::free) continue;
+      Whole& whole = blocks.try_emplace(piece.name(), Whole{piece, {}, {}}).first->second;
+      whole.size += piece.size;
+      whole.requested += piece.requested;
+      if (piece.head) ++whole.heads;
+      const BlockView& first = whole.first;
+      whole.agrees = whole.agrees && piece.state == first.state && piece.tag == first.tag &&
+                     piece.stream == first.stream && piece.size_class == first.size_class;
+    }
+  }
+  return blocks;
+}
+
+std::string broken_whole(Address name, const Whole& whole) {
+  if (whole.heads != 1) return "a block has no first piece, or several" + at(name);
+  if (!whole.agrees) return "the pieces of a block do not agree" + at(name);
+  return whole.requested > whole.size ? "a block below its request" + at(name) : "";
+}
+
+// The free ranges of a segment, neighbours put together.
+std::vector<BlockView> free_runs(const SegmentView& segment) {
+  std::vector<BlockView> runs;
+  bool goes_on = false;
+  for (const BlockView& block : segment.blocks) {
+    if (block.state == BlockState::free) {
+      if (goes_on) {
+        runs.back().size += block.size;
+      } else {
+        runs.push_back(block);
+      }
+    }
+    goes_on = block.state == BlockState::free;
+  }
+  return runs;
 }
 
 // The sums of a walk over blocks of one class, or of both.
@@ -45,19 +93,20 @@ struct Walked {
   std::int64_t idle = 0, idle_bytes = 0;
 
   // Of expandable segments only bytes count: the driver knows no such segment, and what is cut there can be given back.
-  void add(const SegmentView& segment) {
+  void add_range(const SegmentView& segment) {
     if (!segment.expandable) ++segments;
     reserved += static_cast<std::int64_t>(segment.size.count);
-    for (const BlockView& block : segment.blocks) add(block, segment.blocks.size() > 1 && !segment.expandable);
   }
+  // `split`: a free block counts as one that keeps its segment.
   void add(const BlockView& block, bool split) {
     const auto size = static_cast<std::int64_t>(block.size.count);
     if (block.state == BlockState::free) {
       if (split) ++idle, idle_bytes += size;
       return;
     }
-    if (block.state == BlockState::live) ++live, allocated += size;
-    ++active;
+    const int one = block.head ? 1 : 0;
+    if (block.state == BlockState::live) live += one, allocated += size;
+    active += one;
     active_bytes += size;
     requested += static_cast<std::int64_t>(block.requested.count);
   }
@@ -73,9 +122,17 @@ struct Walk {
 
 Walk walk(const Snapshot& snapshot) {
   Walk sums;
+  const auto row = [&](SizeClass size_class) -> Walked& {
+    return size_class == SizeClass::small ? sums.small_pool : sums.large_pool;
+  };
   for (const SegmentView& segment : snapshot.segments) {
-    sums.all.add(segment);
-    (segment.size_class == SizeClass::small ? sums.small_pool : sums.large_pool).add(segment);
+    sums.all.add_range(segment);
+    row(segment.size_class).add_range(segment);
+    const bool split = segment.blocks.size() > 1 && !segment.expandable && !segment.paged;
+    for (const BlockView& block : segment.blocks) {
+      sums.all.add(block, split);
+      row(segment.paged ? block.size_class : segment.size_class).add(block, split);
+    }
   }
   return sums;
 }
@@ -97,10 +154,10 @@ std::string broken_row(const std::string& name, const MetricRow& row, std::int64
   return {};
 }
 
-// Of a free block: all of it where it is alone in a plain segment; whole pages of an expandable one, whose runs begin
-// at a page.
+// Of a free run: all of it where it is alone in a plain segment; whole pages of an expandable one, whose runs begin at
+// a page.
 std::uint64_t releasable_bytes(const SegmentView& segment, const BlockView& block) {
-  if (!segment.expandable) return segment.blocks.size() == 1 ? block.size.count : 0;
+  if (!segment.expandable) return segment.size == block.size ? block.size.count : 0;
   const std::uint64_t page = segment.page_size.count;
   const std::uint64_t begin = (block.address - segment.address).count;
   const std::uint64_t first = (begin + page - 1) / page * page;
@@ -112,23 +169,35 @@ bool flows(const Stat& now, const Stat& base) { return now.allocated - now.freed
 
 }  // namespace
 
+std::vector<LiveBlock> live_blocks(const Snapshot& snapshot) {
+  std::vector<LiveBlock> live;
+  for (const auto& [name, whole] : whole_blocks(snapshot)) {
+    if (whole.first.state == BlockState::live) live.push_back({name, whole.size, whole.requested});
+  }
+  return live;
+}
+
 std::string broken_layout(const Snapshot& snapshot, std::span<const LiveBlock> live) {
-  std::map<Address, BlockView> walked;
   Address end;
   for (const SegmentView& segment : snapshot.segments) {
     if (segment.address < end) return "segments overlap or are out of order" + at(segment.address);
     end = segment.address + segment.size;
     if (std::string broken = broken_segment(segment); !broken.empty()) return broken;
-    for (const BlockView& block : segment.blocks) {
-      if (block.state == BlockState::live) walked.emplace(block.address, block);
-    }
   }
-  if (walked.size() != live.size()) return differs("number of live blocks", live.size(), walked.size());
+  std::size_t found = 0;
+  const std::map<Address, Whole> blocks = whole_blocks(snapshot);
+  for (const auto& [name, whole] : blocks) {
+    if (std::string broken = broken_whole(name, whole); !broken.empty()) return broken;
+    if (whole.first.state == BlockState::live) ++found;
+  }
+  if (found != live.size()) return differs("number of live blocks", live.size(), found);
   for (const LiveBlock& block : live) {
-    const auto found = walked.find(block.address);
-    if (found == walked.end()) return "a live block is in no segment" + at(block.address);
-    if (found->second.size != block.size) return "a live block has another size" + at(block.address);
-    if (found->second.requested != block.requested) return "a live block has another request" + at(block.address);
+    const auto whole = blocks.find(block.address);
+    if (whole == blocks.end() || whole->second.first.state != BlockState::live) {
+      return "a live block is in no segment" + at(block.address);
+    }
+    if (whole->second.size != block.size) return "a live block has another size" + at(block.address);
+    if (whole->second.requested != block.requested) return "a live block has another request" + at(block.address);
   }
   return {};
 }
@@ -167,7 +236,8 @@ std::string broken_ledger(const Ledger& ledger, const Counters& counters, const 
   for (const SegmentView& segment : snapshot.segments) {
     for (const BlockView& block : segment.blocks) {
       if (block.state == BlockState::live) requested += block.requested.count;
-      if (block.state != BlockState::free) continue;
+    }
+    for (const BlockView& block : free_runs(segment)) {
       ++free_blocks;
       largest = std::max(largest, block.size.count);
       const std::uint64_t back = releasable_bytes(segment, block);

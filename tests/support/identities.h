@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <quarry/allocator/allocator.h>
 #include <quarry/allocator/sim/device.h>
@@ -18,8 +19,12 @@ struct LiveBlock {
   Bytes requested;
 };
 
+// The live blocks of a walk by their address, pieces of one block put together.
+std::vector<LiveBlock> live_blocks(const Snapshot& snapshot);
+
 // Blocks tile their segments without gap or overlap, segments do not overlap, sizes and addresses are multiples of
-// 512, neighbours are not both free, and the live blocks are exactly `live`, each at least as big as requested.
+// 512, neighbours are not both free (in the paged policy they may be: one view per stream and free), the pieces of a
+// block agree with each other, and the live blocks are exactly `live`, each at least as big as requested.
 std::string broken_layout(const Snapshot& snapshot, std::span<const LiveBlock> live);
 
 // Every `current` equals the sum over the walk, every total the sum of its rows, no peak is below its current.

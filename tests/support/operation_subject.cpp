@@ -3,12 +3,13 @@
 #include <utility>
 
 #include "support/identities.h"
+#include "support/pytorch.h"
 
 namespace quarry::oracle {
 namespace {
 
 Options options_of(const Start& start) {
-  Result<Options> options = parse_options(start.settings.text(), Options{}, Origin::api);
+  Result<Options> options = parse_options(start.settings.text(), pytorch_options(), Origin::api);
   QUARRY_CHECK(options, "a test made an option string that the parser refuses");
   options->tie_break = start.tie_break;
   options->memory_limit = {start.memory_limit};

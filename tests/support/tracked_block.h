@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -10,70 +11,58 @@
 #include <quarry/allocator/allocator.h>
 #include <quarry/allocator/sim/device.h>
 
-namespace quarry::hunt {
+#include "support/use_order.h"
 
-// A stream as the program knows it: the device's handle and the allocator's number.
-struct Queue {
-  void* handle = nullptr;
-  Stream stream{};
-};
+namespace quarry::hunt {
 
 class TrackedBlock {
  public:
   // The order on `owner` at this instant is what other streams have to wait for.
   TrackedBlock(sim::Device& device, Allocation block, const Queue& owner)
-      : device_(&device), block_(std::move(block)), owner_(owner.stream.id()) {
-    note(owner.handle, true);
+      : TrackedBlock(device, std::move(block), owner, std::make_shared<UseOrder>(device), false) {
+    order_->note(owner, true);
   }
-  TrackedBlock(TrackedBlock&&) = default;
-  TrackedBlock& operator=(TrackedBlock&&) = default;
+  // One of several whose uses follow each other, all of them, as `order` says.
+  TrackedBlock(sim::Device& device, Allocation block, const Queue& owner, std::shared_ptr<UseOrder> order)
+      : TrackedBlock(device, std::move(block), owner, std::move(order), true) {}
 
   Address address() const { return block_.address(); }
   Bytes size() const { return {block_.block_size()}; }
   Bytes requested() const { return {block_.size()}; }
+  sim::ByteRange range() const { return {block_.address(), {block_.size()}}; }
+  void* data() const { return block_.data(); }
+  StreamId owner() const { return owner_; }
+  // The caller frees it with Allocator::deallocate.
+  [[nodiscard]] void* release() { return block_.release(); }
 
-  // Queues work that reads or writes all of it.
-  void use(const Queue& queue, bool writes, std::uint64_t duration_ns) {
-    for (const Mark& mark : marks_) {
-      const bool ordered = mark.handle == queue.handle && mark.stream == queue.stream.id();
-      if ((mark.wrote || writes) && !ordered) (void)device_->wait_on_stream(queue.handle, mark.event->handle);
-    }
-    const std::vector<sim::ByteRange> range{{block_.address(), {block_.size()}}};
-    device_->work(queue.handle, duration_ns, writes ? std::vector<sim::ByteRange>{} : range,
-                  writes ? range : std::vector<sim::ByteRange>{});
-    if (writes) marks_.clear();
-    note(queue.handle, writes, queue.stream.id());
+  // Queues work that reads or writes all of it; `effect` runs when the work ends.
+  void use(const Queue& queue, bool writes, std::uint64_t duration_ns, std::function<void()> effect = {}) {
+    order_->wait(queue, writes || together_);
+    using Ranges = std::vector<sim::ByteRange>;
+    device_->work(queue.handle, duration_ns, writes ? Ranges{} : Ranges{range()}, writes ? Ranges{range()} : Ranges{},
+                  std::move(effect));
+    order_->note(queue, writes || together_);
+    tell(queue);
+  }
+  // Tells the allocator of a use.
+  void tell(const Queue& queue) {
     if (queue.stream.id() != owner_) block_.used_on(queue.stream);
   }
 
  private:
-  struct Event {
-    explicit Event(sim::Device& of) : device(of), handle(of.create_event().value) {}
-    ~Event() { (void)device.destroy_event(handle); }
-    Event(const Event&) = delete;
-    Event& operator=(const Event&) = delete;
-
-    sim::Device& device;
-    EventHandle handle;
-  };
-  struct Mark {
-    void* handle;
-    StreamId stream;
-    bool wrote;
-    std::unique_ptr<Event> event;
-  };
-
-  void note(void* handle, bool wrote) { note(handle, wrote, owner_); }
-  void note(void* handle, bool wrote, StreamId stream) {
-    auto event = std::make_unique<Event>(*device_);
-    (void)device_->record(event->handle, handle);
-    marks_.push_back({handle, stream, wrote, std::move(event)});
-  }
+  TrackedBlock(sim::Device& device, Allocation block, const Queue& owner, std::shared_ptr<UseOrder> order,
+               bool together)
+      : device_(&device),
+        block_(std::move(block)),
+        owner_(owner.stream.id()),
+        order_(std::move(order)),
+        together_(together) {}
 
   sim::Device* device_;
   Allocation block_;
   StreamId owner_;
-  std::vector<Mark> marks_;  // the last write and the reads since
+  std::shared_ptr<UseOrder> order_;
+  bool together_;
 };
 
 }  // namespace quarry::hunt

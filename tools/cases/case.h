@@ -48,6 +48,11 @@ struct RecordedBlock {
   std::uint64_t size = 0;
   std::uint64_t requested = 0;  // a leftover in a free block: not compared
   char state = 'F';             // A allocated, P pending, F free
+
+  friend bool operator==(const RecordedBlock& a, const RecordedBlock& b) {
+    return a.offset == b.offset && a.size == b.size && a.state == b.state &&
+           (a.state == 'F' || a.requested == b.requested);
+  }
 };
 
 struct RecordedSegment {
@@ -59,6 +64,8 @@ struct RecordedSegment {
   bool expandable = false;
   PoolId pool;
   std::vector<RecordedBlock> blocks;
+
+  friend bool operator==(const RecordedSegment&, const RecordedSegment&) = default;
 };
 using RecordedLayout = std::vector<RecordedSegment>;
 

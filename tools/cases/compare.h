@@ -24,9 +24,6 @@ class Comparison {
   StatTable stats_;
 };
 
-// Differences of an `expect` line; none where it speaks of another policy.
-std::vector<Difference> compare_expect(const op::Expect& expect, const Session& session);
-
 // A step without a recorded answer may only run out of memory, and only where it asks for memory.
 std::vector<Difference> compare_unrecorded(const Seen& seen, const Operation& operation);
 

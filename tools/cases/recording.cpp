@@ -18,6 +18,9 @@ constexpr auto kAnswerKeys =
     std::to_array<std::string_view>({"op", "at", "null", "skip", "value", "error", "message", "calls", "events",
                                      "layout", "stats", "s", "freed", "allocated", "block"});
 
+// Of a file; together with what the parser takes they keep a hostile one inside 64 MiB and seconds.
+constexpr std::size_t kMaxSteps = 50'000;
+
 PoolId read_pool(const JsonNode& node) {
   node.array_size(2, 2);
   return {node.element(0).count(), node.element(1).count()};
@@ -142,7 +145,8 @@ Step read_step(const JsonNode& node) {
   return step;
 }
 
-Case read_case(const JsonNode& node, const std::string& file) {
+// `steps_left` is what the file may still have.
+Case read_case(const JsonNode& node, const std::string& file, std::size_t& steps_left) {
   Case one;
   one.file = file_stem(file);
   one.name = node.member("name").string();
@@ -155,6 +159,12 @@ Case read_case(const JsonNode& node, const std::string& file) {
   one.refused_at_load = node.has("refused_at_load");
   const JsonNode steps = node.member("ops");
   const std::size_t count = steps.array_size();
+  if (count > steps_left) {
+    steps.note(fmt::format("more than {} operations in a file", kMaxSteps));
+    return one;
+  }
+  steps_left -= count;
+  one.steps.reserve(count);
   for (std::size_t i = 0; i < count && !node.failed(); ++i) one.steps.push_back(read_step(steps.element(i)));
   return one;
 }
@@ -169,7 +179,8 @@ Result<std::vector<Case>> parse_recording(std::string_view text, const std::stri
   const JsonNode list = root.member("cases");
   std::vector<Case> cases;
   const std::size_t count = list.array_size();
-  for (std::size_t i = 0; i < count && !errors; ++i) cases.push_back(read_case(list.element(i), file));
+  std::size_t steps_left = kMaxSteps;
+  for (std::size_t i = 0; i < count && !errors; ++i) cases.push_back(read_case(list.element(i), file, steps_left));
   if (errors) return invalid(fmt::format("{}: {}", file, *errors));
   return cases;
 }

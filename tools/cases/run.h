@@ -1,4 +1,4 @@
-// Runs cases against the public Allocator over a simulated device, with policy pytorch and tie-break segment.
+// Runs cases against the public Allocator over a simulated device.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "tools/cases/case.h"
-#include "tools/cases/case_device.h"
+#include "tools/cases/case_options.h"
 #include "tools/cases/known.h"
+#include "tools/sim_backend.h"
 
 namespace quarry::tools {
 
@@ -40,8 +41,10 @@ struct CaseResult {
   std::string reason;                 // outcome skip: what it needs
 };
 
+// In the policy paged only the rules of reference/bug_cases.md are asked (expectation.h), and recorded answers are
+// skipped: they are those of pytorch.
 CaseResult run_case(const Case& one, const KnownDifferences& known = {},
-                    const MakeCaseDevice& make_device = plain_case_device);
+                    const MakeSimBackend& make_backend = plain_sim_backend, const Options& base = *case_options());
 
 // What a case needs and this build does not have; empty if nothing.
 std::string_view missing_feature(const Case& one);

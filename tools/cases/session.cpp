@@ -34,8 +34,8 @@ PoolId pool_id(CasePool pool) { return {0, pool}; }
 
 }  // namespace
 
-Session::Session(const Case& one, const MakeCaseDevice& make_device)
-    : capacity_(one.capacity), backend_(make_device(device_options(one))), watcher_(stream_names_) {
+Session::Session(const Case& one, const MakeSimBackend& make_backend)
+    : capacity_(one.capacity), backend_(make_backend(device_options(one))), watcher_(stream_names_) {
   device_->set_outside(one.context);
   device_->set_script(&addresses_);
 }
@@ -49,10 +49,7 @@ Session::~Session() {
   }
 }
 
-Status Session::open(const Case& one) {
-  Options base;
-  base.policy = Policy::pytorch;
-  base.tie_break = TieBreak::segment;
+Status Session::open(const Case& one, const Options& base) {
   const auto options = parse_options(one.config, base, Origin::environment);
   if (!options) return options.error();
   auto opened = Allocator::open(backend_.driver, *options);

@@ -11,8 +11,9 @@
 #include <vector>
 
 #include "tools/cases/case.h"
-#include "tools/cases/case_device.h"
+#include "tools/cases/case_options.h"
 #include "tools/cases/watcher.h"
+#include "tools/sim_backend.h"
 
 #include <quarry/allocator/allocator.h>
 #include <quarry/allocator/sim/device.h>
@@ -32,13 +33,13 @@ struct Seen {
 
 class Session {
  public:
-  Session(const Case& one, const MakeCaseDevice& make_device);
+  Session(const Case& one, const MakeSimBackend& make_backend);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Reads the configuration and opens the allocator. Everything else needs this to have succeeded.
-  Status open(const Case& one);
+  // Reads the configuration on top of `base` and opens the allocator. Everything else needs this to have succeeded.
+  Status open(const Case& one, const Options& base = *case_options());
 
   // ErrorCode::unsupported for an operation that this build has no engine for, invalid for a name that is in use; such
   // an operation has no effect. The answer of the allocator itself, errors too, is in Seen.
@@ -51,6 +52,8 @@ class Session {
   std::string validate() const { return allocator_->validate(); }
   const Allocator& allocator() const { return *allocator_; }
   Bytes capacity() const { return capacity_; }
+  // Segments and the blocks in them, but for free blocks that fill a segment: what a look at the whole heap costs.
+  std::uint64_t heap_size() const;
   // How the last alloc or allocate ended; empty before the first.
   const std::optional<bool>& served() const { return served_; }
 
@@ -70,7 +73,7 @@ class Session {
 
   Bytes capacity_;
   NumberedAddresses addresses_;
-  CaseDevice backend_;
+  SimBackend backend_;
   std::shared_ptr<sim::Device> device_ = backend_.device;
   StreamNames stream_names_;
   Watcher watcher_;

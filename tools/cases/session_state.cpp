@@ -67,6 +67,12 @@ StatTable Session::stats() const {
   return table;
 }
 
+std::uint64_t Session::heap_size() const {
+  const Counters counters = allocator_->counters();
+  const auto current = [&](Metric metric) { return static_cast<std::uint64_t>(counters[metric].all.current); };
+  return current(Metric::segment) + current(Metric::active) + current(Metric::inactive_split);
+}
+
 std::array<std::int64_t, 5> Session::sums() const {
   const Counters counters = allocator_->counters();
   const auto current = [&](Metric metric) { return counters[metric].all.current; };

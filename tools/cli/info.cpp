@@ -71,6 +71,7 @@ void print_backend(const Backend& backend, const InfoArguments& arguments) {
   }
   fmt::print("  segment granularity   {}\n", bytes(can.segment_granularity));
   fmt::print("  mapping of pages      {}\n", can.page_size == Bytes{} ? "no" : "pages of " + bytes(can.page_size));
+  if (backend.driver->mapping() == nullptr) fmt::print("  paged policy          without mapping: contiguous\n");
   fmt::print("  streams and events    {}\n", backend.driver->ordering() != nullptr ? "yes" : "no");
   fmt::print("  bytes can be read     {}\n\n", can.readable ? "yes" : "no");
 }
@@ -94,6 +95,7 @@ Json to_json(const Backend& backend, const Options& options) {
                  {"name", can.name},
                  {"segment_granularity", can.segment_granularity.count},
                  {"page_size", can.page_size.count},
+                 {"mapping", backend.driver->mapping() != nullptr},
                  {"ordering", backend.driver->ordering() != nullptr},
                  {"readable", can.readable}};
   device["free"] = memory ? Json(memory.value.free.count) : Json();

@@ -20,6 +20,8 @@ int run(int argc, char** argv) {
   app.footer(
       "Examples:\n"
       "  quarry replay snapshot.pickle        is our allocator the one that was recorded?\n"
+      "  quarry replay snapshot.pickle --policy all\n"
+      "                                       how much memory would each policy have reserved?\n"
       "  quarry replay case.ops               a script with expectations, step by step\n"
       "  quarry info                          device and options\n"
       "`quarry SUBCOMMAND --help` has more. Exit codes: 0 done, 1 mismatch, 2 usage, 3 bad input, 4 incomplete input.");

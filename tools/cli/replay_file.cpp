@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <quarry/stats/packing.h>
 
 #include "tools/cases/case.h"
 #include "tools/cli/conf.h"
@@ -24,6 +25,7 @@ FileReport& fail(FileReport& report, int exit, std::string error) {
 int exit_of(Verdict verdict) {
   switch (verdict) {
     case Verdict::matched:
+    case Verdict::compared:
     case Verdict::nothing_to_check:
       return kExitDone;
     case Verdict::mismatched:
@@ -51,7 +53,25 @@ void note_skipped(const stats::Trace& trace, FileReport& report) {
 
 bool holds_something(const stats::DeviceTrace& device) { return !device.entries.empty() || !device.segments.empty(); }
 
+CompareOptions compare_options(const ReplayRequest& request, const Options& base) {
+  CompareOptions options;
+  options.base = base;
+  options.repeat = request.compare.repeat;
+  if (request.tie && *request.tie != TieChoice::automatic) {
+    options.base.tie_break = *request.tie == TieChoice::address ? TieBreak::address : TieBreak::segment;
+  }
+  return options;
+}
+
+DeviceReplay replay_one(const stats::Trace& trace, std::size_t device, const RecordedSettings& recorded,
+                        const Options& options, const ReplayRequest& request) {
+  if (request.verify) return replay_device(trace, device, recorded, options, tie_choice(request, options));
+  return compare_device(trace, device, recorded, request.compare.policies, compare_options(request, options));
+}
+
 void replay_trace(const stats::Trace& trace, const ReplayRequest& request, FileReport& report) {
+  report.compared = !request.verify;
+  if (request.compare.scale) report.notes.push_back("--scale is not applied: it is for packing problems");
   note_skipped(trace, report);
   const RecordedSettings recorded = recorded_settings(trace.settings);
   std::ranges::copy(recorded.notes, std::back_inserter(report.notes));
@@ -70,17 +90,46 @@ void replay_trace(const stats::Trace& trace, const ReplayRequest& request, FileR
   for (std::size_t device = 0; device < trace.devices.size(); ++device) {
     const bool wanted = request.device ? *request.device == device : holds_something(trace.devices[device]);
     if (!wanted) continue;
-    DeviceReplay replay = replay_device(trace, device, recorded, applied, tie_choice(request, applied));
+    DeviceReplay replay = replay_one(trace, device, recorded, applied, request);
     report.exit = worse_exit(report.exit, exit_of(replay.verdict));
     report.devices.push_back(std::move(replay));
   }
   if (report.devices.empty()) report.notes.push_back("the file holds no segments and no entries: nothing to check");
 }
 
+// Problems are often given in units of their own. Where everything together is less than one page of a GPU, only
+// rounding could be seen, and 1 KiB stands for a page of 2 MiB.
+std::uint64_t find_scale(const stats::PackingProblem& problem) {
+  constexpr std::uint64_t kPageForKibibyte = 2048;
+  const Result<Workload> workload = make_workload(problem, 1);
+  return workload && workload->peak_requested < Bytes{2ull << 20} ? kPageForKibibyte : 1;
+}
+
+void replay_packing(const stats::PackingProblem& problem, const ReplayRequest& request, FileReport& report) {
+  report.compared = true;
+  const Result<Options> options = effective_options({}, request.sets);
+  if (!options) {
+    fail(report, kExitUsage, options.error().message);
+    return;
+  }
+  const Options applied = without_limits(*options, report.notes);
+  report.scale = request.compare.scale ? *request.compare.scale : find_scale(problem);
+  if (report.scale != 1) report.notes.push_back(fmt::format("every size is multiplied by {}", report.scale));
+  if (problem.empty != 0) report.notes.push_back(fmt::format("{} rows of no bytes are left out", problem.empty));
+  if (!problem.skipped_columns.empty()) {
+    report.notes.push_back(fmt::format("columns not read: {}", fmt::join(problem.skipped_columns, ", ")));
+  }
+  DeviceReplay replay =
+      compare_packing(problem, report.scale, request.compare.policies, compare_options(request, applied));
+  report.exit = exit_of(replay.verdict);
+  report.devices.push_back(std::move(replay));
+}
+
 void replay_cases(const std::vector<Case>& cases, const ReplayRequest& request, FileReport& report) {
   report.is_cases = true;
   if (!request.sets.empty()) report.notes.push_back("--set is not applied: cases bring their own options");
-  for (const Case& one : cases) report.cases.push_back(run_case(one, request.known));
+  const Options base = *case_options(request.policy);
+  for (const Case& one : cases) report.cases.push_back(run_case(one, request.known, plain_sim_backend, base));
   if (report.count(CaseOutcome::skip) != 0) report.exit = kExitIncomplete;
   if (report.count(CaseOutcome::fail) != 0) report.exit = kExitMismatch;
   for (const KnownDifference& unused : unused_known(request.known, report.cases)) {
@@ -116,17 +165,24 @@ FileReport replay_file(const std::string& path, const ReplayRequest& request) {
     }
     case FileKind::case_json:
     case FileKind::case_ops: {
+      if (request.policy.empty())
+        return fail(report, kExitUsage, path + ": cases are run step by step, they are not compared");
       const Result<std::vector<Case>> cases = read_cases(path);
       if (!cases) return fail(report, kExitBadInput, cases.error().message);
       replay_cases(*cases, request, report);
       return report;
     }
+    case FileKind::packing_csv: {
+      const Result<stats::PackingProblem> problem = stats::read_packing(path);
+      if (!problem) return fail(report, kExitBadInput, problem.error().message);
+      replay_packing(*problem, request, report);
+      return report;
+    }
     case FileKind::unknown:
-      return fail(report, kExitBadInput, path + ": neither a snapshot nor a case file");
+      return fail(report, kExitBadInput, path + ": neither a snapshot, nor a case file, nor a packing problem");
     case FileKind::profiler_json:
     case FileKind::memory_timeline:
     case FileKind::rmm_csv:
-    case FileKind::packing_csv:
     case FileKind::bfc_log:
       break;
   }

@@ -14,7 +14,17 @@
 
 namespace quarry::tools {
 
+// What compare mode is asked for.
+struct CompareRequest {
+  std::vector<const PolicyEntry*> policies;
+  std::uint32_t repeat = 1;
+  std::optional<std::uint64_t> scale;  // --scale; nothing = found from the problem
+};
+
 struct ReplayRequest {
+  bool verify = true;  // false: traces are compared too, not only packing problems
+  CompareRequest compare;
+  std::string policy = "pytorch";  // of cases: one that case_options knows; empty: cases are not asked for
   std::vector<std::string> sets;
   std::optional<TieChoice> tie;       // --tie-break
   std::optional<std::size_t> device;  // --trace-device
@@ -27,7 +37,9 @@ struct FileReport {
   int exit = 0;
   std::uint64_t skipped_actions = 0;
   std::uint64_t skipped_keys = 0;
-  std::vector<DeviceReplay> devices;  // of a trace
+  bool compared = false;              // in compare mode
+  std::uint64_t scale = 1;            // of the sizes of a packing problem
+  std::vector<DeviceReplay> devices;  // of a trace or a packing problem
   bool is_cases = false;
   std::vector<CaseResult> cases;
   std::vector<std::string> notes;  // for people

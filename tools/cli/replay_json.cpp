@@ -53,10 +53,10 @@ Json settings_of(const Options& options) {
   return settings;
 }
 
-Json driver_calls(const Run& run) {
+Json to_json(const CallCounts& counts) {
   Json calls = Json::object();
-  for (std::size_t i = 0; i < run.driver_calls.size(); ++i) {
-    if (run.driver_calls[i] != 0) calls[std::string(sim::kCallNames[i])] = run.driver_calls[i];
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] != 0) calls[std::string(sim::kCallNames[i])] = counts[i];
   }
   return calls;
 }
@@ -76,10 +76,41 @@ Json to_json(std::size_t device, const Run& run) {
           {"peak_allocated", run.peak_allocated.count},
           {"peak_reserved", run.peak_reserved.count},
           {"fragmentation", run.fragmentation()},
-          {"driver_calls", driver_calls(run)},
+          {"driver_calls", to_json(run.driver_calls)},
           {"driver_us", run.driver_us},
           {"ns_per_op", run.ns_per_op},
           {"addresses", std::move(addresses)}};
+}
+
+Json to_json(const CompareIteration& iteration) {
+  return {{"driver_calls", to_json(iteration.driver_calls)},
+          {"driver_us", iteration.driver_us},
+          {"ns_per_op", iteration.ns_per_op},
+          {"peak_reserved", iteration.peak_reserved.count}};
+}
+
+// What is computed and not run has no driver time and no time at all.
+Json to_json(std::size_t device, const CompareRun& run) {
+  const bool ran = !run.iterations.empty();
+  Json iterations = Json::array();
+  for (const CompareIteration& iteration : run.iterations) iterations.push_back(to_json(iteration));
+  return {{"device", device},
+          {"policy", run.policy},
+          {"settings", run.options ? settings_of(*run.options) : Json::object()},
+          {"allocations", run.allocations},
+          {"frees", run.frees},
+          {"ooms", run.ooms},
+          {"peak_requested", run.peak_requested.count},
+          {"peak_requested_active", run.peak_requested_active.count},
+          {"peak_allocated", run.peak_allocated.count},
+          {"peak_reserved", run.peak_reserved.count},
+          {"fragmentation", run.fragmentation()},
+          {"fragmentation_active", run.fragmentation_active()},
+          {"driver_calls", to_json(run.driver_calls())},
+          {"driver_us", ran ? Json(run.driver_us()) : Json()},
+          {"ns_per_op", ran ? Json(run.ns_per_op()) : Json()},
+          {"addresses", nullptr},
+          {"iterations", std::move(iterations)}};
 }
 
 Json to_json(const CaseResult& result) {
@@ -102,9 +133,11 @@ Json to_json(const FileReport& report) {
   json["rewind_misses"] = report.rewind_misses();
   json["skipped_actions"] = report.skipped_actions;
   json["skipped_keys"] = report.skipped_keys;
+  if (report.scale != 1) json["scale"] = report.scale;
   Json& list = json[report.is_cases ? "cases" : "runs"] = Json::array();
   for (const CaseResult& result : report.cases) list.push_back(to_json(result));
   for (const DeviceReplay& device : report.devices) {
+    for (const CompareRun& run : device.compared) list.push_back(to_json(device.device, run));
     if (!device.run) continue;
     if (list.empty()) json["tie_break"] = device.run->options.tie_break == TieBreak::address ? "address" : "segment";
     list.push_back(to_json(device.device, *device.run));

@@ -8,6 +8,8 @@
 #include <fmt/ranges.h>
 
 #include "tools/cli/exit_code.h"
+#include "tools/cli/replay_compare_text.h"
+#include "tools/cli/short_names.h"
 #include "tools/cli/table.h"
 
 namespace quarry::tools {
@@ -15,28 +17,14 @@ namespace {
 
 std::string count(std::uint64_t n) { return stats::format_count(static_cast<std::int64_t>(n)); }
 
-// The last part of the path, or the whole path where two files share it.
-class ShortNames {
- public:
-  explicit ShortNames(std::span<const FileReport> reports) {
-    for (const FileReport& report : reports) ++seen_[last_part(report.file)];
-  }
-  std::string of(const FileReport& report) const {
-    const std::string name = last_part(report.file);
-    return for_terminal(seen_.at(name) == 1 ? name : report.file);
-  }
-
- private:
-  static std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-  std::map<std::string, int> seen_;
-};
-
 std::string_view verdict_text(Verdict verdict) {
   switch (verdict) {
     case Verdict::matched:
       return "all match";
     case Verdict::mismatched:
       return "MISMATCH";
+    case Verdict::compared:
+      return "compared";
     case Verdict::nothing_to_check:
       return "nothing to check";
     case Verdict::skipped:
@@ -49,10 +37,6 @@ std::string_view verdict_text(Verdict verdict) {
 
 std::string kind_text(const FileReport& report) {
   return report.kind ? std::string(stats::kind_name(*report.kind)) : "-";
-}
-
-std::string device_name(const FileReport& report, const DeviceReplay& device, std::string name) {
-  return report.devices.size() > 1 ? fmt::format("{} device {}", name, device.device) : name;
 }
 
 void add_trace_row(Table& table, std::string name, const std::string& kind, const DeviceReplay& device,
@@ -82,9 +66,9 @@ std::string trace_table(std::span<const FileReport> reports, const ShortNames& n
                {"tie-break"},
                {"result"}});
   for (const FileReport& report : reports) {
-    if (report.is_cases) continue;
+    if (report.is_cases || report.compared) continue;
     for (const DeviceReplay& device : report.devices) {
-      add_trace_row(table, device_name(report, device, names.of(report)), kind_text(report), device, units);
+      add_trace_row(table, names.of(report, device), kind_text(report), device, units);
     }
     if (!report.devices.empty()) continue;
     const std::string result = report.error.empty()           ? "nothing to check"
@@ -193,11 +177,10 @@ std::string case_details(const std::string& name, const FileReport& report) {
   return text;
 }
 
-std::string details(const FileReport& report, const std::string& name, stats::Units units) {
+std::string details(const FileReport& report, const ShortNames& names, stats::Units units) {
   std::string text;
-  for (const DeviceReplay& device : report.devices) {
-    text += device_details(device_name(report, device, name), device, units);
-  }
+  const std::string name = names.of(report);
+  for (const DeviceReplay& device : report.devices) text += device_details(names.of(report, device), device, units);
   text += case_details(name, report);
   for (const std::string& note : report.notes) text += fmt::format("{}: note: {}\n", name, note);
   return for_terminal(std::move(text));
@@ -210,11 +193,14 @@ std::string replay_text(std::span<const FileReport> reports, stats::Units units)
   if (std::ranges::all_of(reports, [](const FileReport& report) { return report.exit == kExitBadInput; })) return {};
   const ShortNames names(reports);
   std::string text = trace_table(reports, names, units);
+  if (const std::string compared = compare_text(reports, names, units); !compared.empty()) {
+    text += (text.empty() ? "" : "\n") + compared;
+  }
   if (const std::string cases = case_table(reports, names); !cases.empty()) text += (text.empty() ? "" : "\n") + cases;
   const std::string sum = totals(reports);
   if (!sum.empty()) text += "\n" + sum;
   std::string words;
-  for (const FileReport& report : reports) words += details(report, names.of(report), units);
+  for (const FileReport& report : reports) words += details(report, names, units);
   if (!words.empty()) text += "\n" + words;
   return text;
 }

@@ -18,7 +18,8 @@ Player::Player(const Program& program, const Rewound& start, std::shared_ptr<sim
   }
 }
 
-Result<std::unique_ptr<Player>> Player::open(const Program& program, const Rewound& start, const Options& options) {
+Result<std::unique_ptr<Player>> Player::open(const Program& program, const Rewound& start, const Options& options,
+                                             const MakeSimBackend& make_backend) {
   sim::DeviceOptions wanted;
   wanted.granularity = Bytes{512};  // recorded segments lie where they lie, and may touch
   wanted.base = Address{1ull << 61};
@@ -27,11 +28,11 @@ Result<std::unique_ptr<Player>> Player::open(const Program& program, const Rewou
   if (program.reservation_room != kUnlimited && program.reservation_room > kLargestPage) {
     wanted.capacity = {(program.reservation_room - kLargestPage).count / 9 * 8};
   }
-  auto device = std::make_shared<sim::Device>(wanted);
-  Result<Allocator> gpu = Allocator::open(device, options);
+  const SimBackend backend = make_backend(wanted);
+  Result<Allocator> gpu = Allocator::open(backend.driver, options);
   if (!gpu) return gpu.error();
-  std::unique_ptr<Player> player(new Player(program, start, device, *std::move(gpu)));
-  device->set_script(&player->script_);
+  std::unique_ptr<Player> player(new Player(program, start, backend.device, *std::move(gpu)));
+  backend.device->set_script(&player->script_);
   if (Status restored = player->restore(); !restored) return restored.error();
   return player;
 }

@@ -12,6 +12,7 @@
 #include <quarry/allocator/sim/device.h>
 #include "tools/replay/program.h"
 #include "tools/replay/recorded_addresses.h"
+#include "tools/sim_backend.h"
 
 namespace quarry::tools {
 
@@ -28,7 +29,8 @@ struct ReplayTally {
 class Player {
  public:
   // `program` and `start` outlive the player.
-  static Result<std::unique_ptr<Player>> open(const Program& program, const Rewound& start, const Options& options);
+  static Result<std::unique_ptr<Player>> open(const Program& program, const Rewound& start, const Options& options,
+                                              const MakeSimBackend& make_backend = plain_sim_backend);
   ~Player();
   Player(const Player&) = delete;
   Player& operator=(const Player&) = delete;

@@ -1,4 +1,5 @@
-// Verify mode: a recorded trace run through our allocator, address for address (DESIGN.md section 9).
+// Recordings run through our allocator (DESIGN.md section 9). Verify mode: from the state at the start, address for
+// address. Compare mode: from an empty allocator, policy by policy.
 #pragma once
 
 #include <array>
@@ -10,9 +11,13 @@
 
 #include <quarry/allocator/options.h>
 #include <quarry/allocator/sim/device.h>
+#include <quarry/stats/packing.h>
 #include <quarry/stats/trace.h>
+#include "tools/replay/compare.h"
 #include "tools/replay/mismatch.h"
+#include "tools/replay/rewind.h"
 #include "tools/replay/settings.h"
+#include "tools/sim_backend.h"
 
 namespace quarry::tools {
 
@@ -47,6 +52,7 @@ struct Run {
 enum class Verdict : std::uint8_t {
   matched,
   mismatched,
+  compared,
   nothing_to_check,  // no alloc entries
   skipped,           // needs what this version does not have
   inconsistent,      // segments and trace disagree: nothing was run
@@ -61,11 +67,31 @@ struct DeviceReplay {
   Bytes reserved;
   std::uint64_t live_blocks = 0;
   Bytes allocated;
-  std::optional<Run> run;
+  std::optional<Run> run;            // of verify mode
+  std::uint32_t streams = 0;         // of compare mode, as is what follows
+  std::vector<CompareRun> compared;  // ranked
 };
 
-// `recorded` is how it was recorded, `options` what to run with; `device` is a valid index.
+// `recorded` is how it was recorded, `options` what to run with; `device` is a valid index. Each run gets a backend of
+// its own.
 DeviceReplay replay_device(const stats::Trace& trace, std::size_t device, const RecordedSettings& recorded,
-                           const Options& options, TieChoice tie);
+                           const Options& options, TieChoice tie,
+                           const MakeSimBackend& make_backend = plain_sim_backend);
+
+// Every policy of the list; `options.base` is what to run with. A policy that cannot be run makes the verdict skipped.
+DeviceReplay compare_device(const stats::Trace& trace, std::size_t device, const RecordedSettings& recorded,
+                            const std::vector<const PolicyEntry*>& policies, const CompareOptions& options);
+
+// The same for a packing problem, its sizes times `scale`.
+DeviceReplay compare_packing(const stats::PackingProblem& problem, std::uint64_t scale,
+                             const std::vector<const PolicyEntry*>& policies, const CompareOptions& options);
+
+// Every policy of the list; `options.base` is what to run with. A policy that cannot be run makes the verdict skipped.
+DeviceReplay compare_device(const stats::Trace& trace, std::size_t device, const RecordedSettings& recorded,
+                            const std::vector<const PolicyEntry*>& policies, const CompareOptions& options);
+
+// The same for a packing problem, its sizes times `scale`.
+DeviceReplay compare_packing(const stats::PackingProblem& problem, std::uint64_t scale,
+                             const std::vector<const PolicyEntry*>& policies, const CompareOptions& options);
 
 }  // namespace quarry::tools

@@ -46,7 +46,7 @@ void apply_conf(std::string_view conf, RecordedSettings& into) {
   for (const std::string& part : split_conf(conf)) {
     const std::string key = part.substr(0, part.find(':'));
     if (std::ranges::find(kApplied, key) == kApplied.end()) {
-      into.notes.push_back(fmt::format("recorded with {}, which verify mode does not apply", part));
+      into.notes.push_back(fmt::format("recorded with {}, which replay does not apply", part));
     } else if (Result<Options> parsed = parse_options(part, into.options, Origin::file); parsed) {
       into.options = *parsed;
     } else {
@@ -79,6 +79,7 @@ void apply_effective(const stats::TraceSettings& settings, RecordedSettings& int
 
 RecordedSettings recorded_settings(const stats::TraceSettings& settings) {
   RecordedSettings recorded;
+  recorded.options.policy = Policy::pytorch;
   apply_conf(settings.conf, recorded);
   apply_effective(settings, recorded);
   recorded.options.expandable_segments = recorded.options.expandable_segments || settings.expandable_segments;
@@ -89,7 +90,7 @@ RecordedSettings recorded_settings(const stats::TraceSettings& settings) {
 Options without_limits(Options options, std::vector<std::string>& notes) {
   const Options defaults;
   const auto off = [&](std::string_view key) {
-    notes.push_back(fmt::format("{} is not applied: verify mode has no limit on memory", key));
+    notes.push_back(fmt::format("{} is not applied: replay has no limit on memory", key));
     mark(options, key, Origin::default_value);
   };
   if (options.memory_limit != defaults.memory_limit) {

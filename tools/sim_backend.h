@@ -1,4 +1,4 @@
-// The simulated device that a case drives, and the driver through which its allocator reaches it.
+// A simulated device, and the driver through which an allocator reaches it.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,15 @@
 namespace quarry::tools {
 
 // `driver` is the device itself, or a backend that ends at it.
-struct CaseDevice {
+struct SimBackend {
   std::shared_ptr<sim::Device> device;
   std::shared_ptr<Driver> driver;
 };
 
-// Makes a fresh one for each case.
-using MakeCaseDevice = std::function<CaseDevice(const sim::DeviceOptions&)>;
+// Makes a fresh one for each run. The one made before may then be dead: runs follow each other.
+using MakeSimBackend = std::function<SimBackend(const sim::DeviceOptions&)>;
 
-inline CaseDevice plain_case_device(const sim::DeviceOptions& options) {
+inline SimBackend plain_sim_backend(const sim::DeviceOptions& options) {
   const auto device = std::make_shared<sim::Device>(options);
   return {device, device};
 }
