@@ -50,7 +50,7 @@ class PagePlacement {
   // The best place for `size` units. Growing is always an answer where there are gaps.
   virtual PageChoice choose(const FreeSpace& free, Units size, const PageState& state) const = 0;
   // Stitching is paid at every miss, growing once: a program that keeps on stitching pieces it has never had before is
-  // better off with more pages. A page may be got for so many mapped ones.
+  // better off with more pages. A page may be got for so many mapped ones, as far as the placement allows.
   virtual std::size_t maps_per_page() const = 0;
 };
 

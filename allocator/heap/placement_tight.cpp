@@ -12,6 +12,7 @@ constexpr double kMappedInCalm = 0.02;  // the same while the heap is as small a
 constexpr double kCalm = 1.002;         // of the most that was live
 constexpr double kRoomy = 0.5;          // free part of the heap from which on a fit is always good enough
 constexpr double kStranded = 0.1;       // of the request: more may not be cut off behind a block below a page
+constexpr double kSpare = 1.02;         // of the most that was live: pages got only to save maps stay below it
 constexpr int kCandidates = 16;
 
 // One search. The members are its inputs, `best` its answer so far.
@@ -35,6 +36,7 @@ class Search {
   void offer_extent(Extent* extent);
   void offer_home(Extent* extent, Units at);
   void offer_growth();
+  bool spares(std::size_t pages) const;
   void offer_stitches();
   void offer_split(Units ends);
   void offer_stitch(Units front, Extent* front_hole, Units back, Extent* back_hole);
@@ -122,13 +124,18 @@ void Search::offer_holes() {
   }
 }
 
+bool Search::spares(std::size_t pages) const {
+  const auto held = static_cast<double>((state_.pages + pages) << page_shift_);
+  return held <= kSpare * static_cast<double>(state_.most_live);
+}
+
 void Search::offer_growth() {
   PageChoice grown = grow_at_gap(free_, size_, state_, page_shift_);
   if (grown.kind == PageChoice::Kind::none) return;
   const Units before = grown.extent != nullptr ? grown.extent->begin : grown.at;
   const Units border = Units{grown.gap} << page_shift_;
   const Units end = border + (Units{grown.grow} << page_shift_);
-  const bool due = state_.maps >= maps_per_page_ * grown.grow;
+  const bool due = state_.maps >= maps_per_page_ * grown.grow && spares(grown.grow);
   grown.cost = worth_.of(before, end) - worth_.of(grown.at + size_, end) + shared_ends(grown.at) +
                (due ? 0 : kNewPage * static_cast<double>(grown.grow));
   best_ = grown;

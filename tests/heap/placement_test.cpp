@@ -118,6 +118,18 @@ TEST_F(Placements, TightStitchesInsteadOfGrowingMore) {
   expect_stitch(tight(2 * kPage), 0, 2, 0, 0);
 }
 
+// Without the bound a program that churns for ever is given pages for ever.
+TEST_F(Placements, TightGrowsToSaveMapsButNotWithoutEnd) {
+  free({{kPage, 2 * kPage}, {4 * kPage, 5 * kPage}});
+  state_.most_live = kEnd * kPage;
+  state_.maps = 2 * 16384 - 1;
+  expect_stitch(tight(2 * kPage), 0, 2, 0);
+  state_.maps += 1;
+  expect_home(tight(2 * kPage), kEnd * kPage, 2);
+  state_.most_live = kEnd * kPage * 99 / 100;
+  expect_stitch(tight(2 * kPage), 0, 2, 0);
+}
+
 TEST_F(Placements, TightNeverStitchesBelowAPageWithoutAFit) {
   free({{kPage + 10, 2 * kPage}, {4 * kPage, 4 * kPage + 6}});
   expect_home(tight(12), kEnd * kPage, 1);
