@@ -10,11 +10,6 @@
 namespace quarry {
 namespace {
 
-std::uint64_t next_identity() {
-  static std::atomic<std::uint64_t> last{0};
-  return ++last;
-}
-
 Status check_pages(Driver& driver, const Options& options) {
   if (options.policy != Policy::paged || driver.mapping() == nullptr) return Done{};
   const Bytes smallest = driver.memory().capabilities().page_size;
@@ -46,7 +41,6 @@ Result<Space*> Space::open(std::shared_ptr<Driver> driver, const Options& option
 Space::Space(std::shared_ptr<Driver> driver, const Options& options)
     : driver_(std::move(driver)),
       device_name_(driver_->memory().capabilities().name),
-      identity_(next_identity()),
       event_pool_(driver_->ordering()),
       page_mapper_(driver_->mapping()),
       options_(options),

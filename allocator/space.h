@@ -205,7 +205,8 @@ class Space final : public HeapHost {
 
   const std::shared_ptr<Driver> driver_;
   const std::string device_name_;
-  const std::uint64_t identity_;  // of the space, never reused in a process
+  // As long as the space lives; by it a thread knows the space it told its current stream.
+  const std::shared_ptr<const char> life_ = std::make_shared<const char>();
   std::atomic<std::uint64_t> handles_{1};
   EventPool event_pool_;
   PageMapper page_mapper_;  // guarded by grow_mutex_

@@ -8,11 +8,16 @@ namespace quarry {
 namespace {
 
 // The stream this thread queues work on, for each space it told so.
-thread_local std::vector<std::pair<std::uint64_t, StreamId>> current_streams;
+struct CurrentStream {
+  std::weak_ptr<const char> life;
+  const char* space;  // not used again by another while `life` is there
+  StreamId stream;
+};
+thread_local std::vector<CurrentStream> current_streams;
 
-StreamId current_stream(std::uint64_t space) {
-  for (const auto& [identity, stream] : current_streams) {
-    if (identity == space) return stream;
+StreamId current_stream(const std::shared_ptr<const char>& life) {
+  for (const CurrentStream& current : current_streams) {
+    if (current.space == life.get()) return current.stream;
   }
   return kDefaultStream;
 }
@@ -32,13 +37,15 @@ StreamId Space::resolve_stream(void* handle) {
 }
 
 void Space::make_current(StreamId stream) {
-  for (auto& [identity, current] : current_streams) {
-    if (identity == identity_) {
-      current = stream;
+  for (CurrentStream& current : current_streams) {
+    if (current.space == life_.get()) {
+      current.stream = stream;
       return;
     }
   }
-  current_streams.emplace_back(identity_, stream);
+  // A thread that outlives many spaces keeps nothing of them.
+  std::erase_if(current_streams, [](const CurrentStream& current) { return current.life.expired(); });
+  current_streams.push_back({life_, life_.get(), stream});
 }
 
 void Space::retire_stream(StreamId stream) {
@@ -113,7 +120,7 @@ void Space::drop_uses(Block* block, bool only_captured) {
 // (findings 1).
 bool Space::capture_seen(bool unknown) const {
   if (scopes_.empty() || driver_->ordering() == nullptr) return false;
-  const DriverResult<bool> open = in_capture(current_stream(identity_));
+  const DriverResult<bool> open = in_capture(current_stream(life_));
   if (!open) return unknown && open.status.code != DriverCode::gone;
   return open.value;
 }
@@ -140,7 +147,7 @@ bool Space::may_be_captured(StreamId stream) const {
     const DriverResult<bool> capturing = driver_->ordering()->capture_open(handle);
     return !capturing || capturing.value;
   };
-  return open(stream) || (!scopes_.empty() && open(current_stream(identity_)));
+  return open(stream) || (!scopes_.empty() && open(current_stream(life_)));
 }
 
 // Parked blocks lose the uses of the capture, once it is over; what was noted outside gets real events.
@@ -182,7 +189,7 @@ void Space::defer(Block* block, Lock& lock) {
   }
   ++busy_;
   if (capture_seen()) {
-    pending_.parked.push_back({block, current_stream(identity_)});
+    pending_.parked.push_back({block, current_stream(life_)});
   } else {
     record_events(block, lock);
   }

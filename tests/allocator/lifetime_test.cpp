@@ -1,5 +1,6 @@
 // Who owns a block, how long a space lives, and what a wrong request or a wrong free is answered with.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <cstdint>
 #include <memory>
@@ -144,6 +145,19 @@ TEST_F(Lifetime, TheLastHandleGivesEverythingBack) {
   allocator_ = *sim::open();
   EXPECT_EQ(device_->in_use(), 0_B);
   EXPECT_EQ(device_.use_count(), 1);
+}
+
+// Each space that a thread told its current stream was kept in the thread for ever, and looked through by the next.
+TEST_F(Lifetime, SpacesThatAreGoneLeaveNothingInAThread) {
+  const auto heap_bytes = [] { return mallinfo2().uordblks; };
+  if (heap_bytes() == 0) GTEST_SKIP() << "sanitizers do not count the process heap";
+  const auto open_and_close = [&](int times) {
+    for (int i = 0; i < times; ++i) Allocator::open(device_, pytorch_options())->make_current(Stream());
+  };
+  open_and_close(1000);
+  const std::size_t before = heap_bytes();
+  open_and_close(10'000);
+  EXPECT_LT(heap_bytes(), before + 50'000);
 }
 
 TEST_F(Lifetime, NoBytesAreANullBlock) {

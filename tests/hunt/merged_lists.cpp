@@ -3,6 +3,7 @@
 // same event, and not for what the stream in between has queued. The first owner gets it back in order: it waits for
 // the stream that has it.
 #include <map>
+#include <memory>
 #include <utility>
 
 #include <quarry/allocator/space.h>
@@ -21,7 +22,7 @@ struct Taken {
 
 Block* Space::take_merged(const Placement& placement, Lock& lock) {
   if (!scopes_.empty()) return nullptr;  // the request may be one of a private pool
-  static std::map<std::pair<std::uint64_t, SegmentNumber>, Taken> taken;
+  static std::map<std::pair<std::shared_ptr<const char>, SegmentNumber>, Taken> taken;  // by life_, which it keeps
   Ordering& ordering = *driver_->ordering();
   Placement whole = placement;
   whole.size = placement.segment_size;
@@ -35,7 +36,7 @@ Block* Space::take_merged(const Placement& placement, Lock& lock) {
       default_pool_.heap->insert(block);
       continue;
     }
-    const std::pair key(identity_, block->segment->number);
+    const std::pair key(life_, block->segment->number);
     const auto known = taken.find(key);
     const bool fresh = known == taken.end() || known->second.first_owner == placement.stream;
     const Unlocked unlocked(lock);
