@@ -23,6 +23,11 @@ Status check_request(const Request& request) {
   return Done{};
 }
 
+Error host_owns_error() {
+  return {ErrorCode::invalid,
+          "in this space the host owns every block: ask without a stream, and name the streams that use it (used_on)"};
+}
+
 }  // namespace
 
 // Allocation ---------------------------------------------------------------------------------------------------------
@@ -36,8 +41,9 @@ void Allocation::swap(Allocation& other) noexcept {
 }
 
 void Allocation::used_on(Stream stream) {
+  if (block_ == nullptr) return;
   QUARRY_CHECK(stream.space_ == nullptr || stream.space_ == space_, "a stream of another allocator");
-  if (block_ != nullptr) space_->used_on(block_, stream.id());
+  space_->used_on(block_, stream.id());
 }
 
 void Allocation::reset() {
@@ -62,6 +68,8 @@ Result<Allocator> Allocator::open(std::shared_ptr<Driver> driver, const Options&
   return Allocator(*space);
 }
 
+const std::shared_ptr<Driver>& Allocator::driver() const { return space_->driver(); }
+
 Allocator::Allocator(const Allocator& other) : space_(other.space_) {
   if (space_ != nullptr) space_->add_handle();
 }
@@ -85,6 +93,7 @@ Result<Allocation> Allocator::allocate(std::size_t bytes, Stream stream) {
 Result<Allocation> Allocator::allocate(const Request& request) {
   QUARRY_CHECK(request.stream.space_ == nullptr || request.stream.space_ == space_, "a stream of another allocator");
   if (Status sound = check_request(request); !sound) return sound.error();
+  if (space_->host_owned() && request.stream.id() != kDefaultStream) return host_owns_error();
   Allocation allocation;
   if (request.size == Bytes{}) return allocation;
   if (request.size >= kSanityCap) return absurd_size_error(request.size);
@@ -110,6 +119,7 @@ Result<void*> Allocator::allocate_raw(std::size_t bytes, Stream stream) {
   QUARRY_CHECK(stream.space_ == nullptr || stream.space_ == space_, "a stream of another allocator");
   if (bytes == 0) return static_cast<void*>(nullptr);
   if (Bytes{bytes} > kLargestRequest) return absurd_size_error({bytes});
+  if (space_->host_owned() && stream.id() != kDefaultStream) return host_owns_error();
   Result<Block*> block = space_->allocate(Request{.size = {bytes}, .stream = stream});
   if (!block) return block.error();
   return reinterpret_cast<void*>((*block)->address.value);

@@ -115,6 +115,7 @@ class Allocator {
  public:
   // Opens a space on `driver`. Fails when the driver does not answer or an option is out of its limits.
   static Result<Allocator> open(std::shared_ptr<Driver> driver, const Options& options = {});
+  const std::shared_ptr<Driver>& driver() const;
 
   Allocator(const Allocator& other);
   Allocator(Allocator&& other) noexcept : space_(std::exchange(other.space_, nullptr)) {}
@@ -124,7 +125,12 @@ class Allocator {
   }
   ~Allocator();
 
-  // The stream of a native handle; null is the default stream. The same handle gives the same number.
+  // Two handles to one space: what one allocated the other may free.
+  friend bool same_space(const Allocator& a, const Allocator& b) { return a.space_ == b.space_; }
+
+  // The stream of a native handle; the same handle gives the same number. Null is the default stream. In pinned memory
+  // the default stream, Stream(), stands for the host, and every handle for a stream of the device: null for the
+  // device's own default stream, and so on.
   Stream stream(void* native_handle);
 
   // Waits for the stream's work, then forgets the handle: call it before destroying the stream. Its number is never
@@ -232,8 +238,24 @@ class OutOfMemory : public std::bad_alloc {
   std::string message_;
 };
 
-// An allocator over this process's pageable memory.
+// An allocator over this process's pageable memory: private to the process, so a forked child has its own bytes. The
+// options host_huge_pages and host_numa say what its pages are. empty_cache gives wholly free segments back to the
+// system. Pages of the paged policy are 64 KiB here unless page_size says otherwise than its default; there are no
+// aliases, and the rules for segments are in heap/placement_segments.h.
 Result<Allocator> open_host(const Options& options = {});
+
+// An allocator over page-locked host memory that `device`, a GPU or the simulated one, reaches: copies from and to it
+// are asynchronous. The memory comes from the device's driver, or with pinned_use_cuda_host_register from this process,
+// touched by pinned_num_register_threads threads and registered. The rest is as in open_host.
+//
+// The host owns every block: ask without a stream (another one is `invalid`), and call used_on with each stream of the
+// device that copies from or to the block, after queueing the copy. A freed block is reused once all those have come
+// so far. Streams are made here from the device's handles: pinned.stream(handle), never device.stream(handle).
+Result<Allocator> open_pinned(const Allocator& device, const Options& options = {});
+
+// The same where there is no device: memory locked as far as the process may (RLIMIT_MEMLOCK). What may not be locked
+// is handed out all the same, and stats().device says how much is locked and how much is not.
+Result<Allocator> open_pinned(const Options& options = {});
 
 // An allocator over CUDA device `ordinal`. An error where no GPU answers, never a simulation; the codes are those of
 // driver/cuda.h, and `unsupported` in a build without CUDA.

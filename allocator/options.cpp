@@ -70,6 +70,17 @@ Status parse_tie_break(std::string_view value, Options& into) {
 
 std::string show_tie_break(const Options& from) { return from.tie_break == TieBreak::address ? "address" : "segment"; }
 
+Status parse_host_numa(std::string_view value, Options& into) {
+  if (value != "first_touch" && value != "interleave")
+    return option_values::invalid("must be first_touch or interleave");
+  into.host_numa = value == "first_touch" ? HostNuma::first_touch : HostNuma::interleave;
+  return Done{};
+}
+
+std::string show_host_numa(const Options& from) {
+  return from.host_numa == HostNuma::first_touch ? "first_touch" : "interleave";
+}
+
 Status parse_backend(std::string_view value, Options&) {
   if (value == "native") return Done{};
   if (value == "cudaMallocAsync") return option_values::unsupported("is not supported: only native is accepted");
@@ -112,8 +123,9 @@ constexpr std::array kTable = {
     OptionInfo{"stream_waits", "name", "none, few or all",
                "coupled streams wait for each other instead of getting more pages (paged policy)", Support::full, false,
                parse_stream_waits, show_stream_waits},
-    OptionInfo{"page_size_kb", "KiB", "a power of two from 64 to 65536", "pages of the paged policy", Support::full,
-               false, parse_page_size, show_page_size},
+    OptionInfo{"page_size_kb", "KiB", "a power of two from 64 to 65536",
+               "pages of the paged policy; of 2048 KiB host spaces make 64", Support::full, false, parse_page_size,
+               show_page_size},
     OptionInfo{"backend", "name", "native", "PyTorch's choice of allocator", Support::refused, false, parse_backend,
                show_backend},
     size_row("large_segment_size_mb", "> 10", "segment for large requests below 10 MiB", Support::full, false,
@@ -143,11 +155,16 @@ constexpr std::array kTable = {
                                                 "refuses a request before anything is given back", Support::full),
     flag_row<&Options::close_holes>(
         "close_holes", "mends what PyTorch's order of reclaiming misses, at the price of its answers", Support::full),
+    flag_row<&Options::host_huge_pages>("host_huge_pages", "huge pages for the host's own memory from 2 MiB on",
+                                        Support::full),
+    OptionInfo{"host_numa", "name", "first_touch or interleave", "which memory nodes the host's own memory lies on",
+               Support::full, false, parse_host_numa, show_host_numa},
     flag_row<&Options::pinned_use_cuda_host_register>("pinned_use_cuda_host_register",
                                                       "registers ordinary memory instead of asking for pinned memory",
-                                                      Support::without_effect),
-    OptionInfo{"pinned_num_register_threads", "count", "a power of two from 1 to 128", "threads that touch new pages",
-               Support::without_effect, false, option_values::parse_register_threads, show_register_threads},
+                                                      Support::full),
+    OptionInfo{"pinned_num_register_threads", "count", "a power of two from 1 to 128",
+               "threads that touch new pages before they are registered", Support::full, false,
+               option_values::parse_register_threads, show_register_threads},
     flag_row<&Options::pinned_use_background_threads>(
         "pinned_use_background_threads", "looks for finished events on a thread of its own", Support::without_effect),
     flag_row<&Options::pinned_free_catch_all>(

@@ -37,6 +37,12 @@ enum class StreamWaits : std::uint8_t {
   all
 };
 
+// Where the pages of host memory lie on a machine with several memory nodes.
+enum class HostNuma : std::uint8_t {
+  first_touch,  // near the processor that touches them first
+  interleave    // spread evenly over all nodes
+};
+
 // Where the value of an option came from; the later one wins.
 enum class Origin : std::uint8_t { default_value, file, environment, command_line, api };
 
@@ -70,7 +76,12 @@ struct Options {
   bool close_holes =
       false;  // mend what reference/pytorch_allocator.md section 5 lists, at the price of the recorded answer
 
-  // PyTorch's pinned_* keys: read and checked, without effect until the pinned allocator is there.
+  // Of the host's own memory: pageable, registered or locked.
+  bool host_huge_pages = false;
+  HostNuma host_numa = HostNuma::first_touch;
+
+  // PyTorch's pinned_* keys. The first two choose how pinned memory is made (open_pinned); the rest mend what this
+  // allocator does not do, and are read and checked only.
   bool pinned_use_cuda_host_register = false;
   std::uint32_t pinned_num_register_threads = 1;
   bool pinned_use_background_threads = false;

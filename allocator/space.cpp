@@ -40,12 +40,13 @@ Result<Space*> Space::open(std::shared_ptr<Driver> driver, const Options& option
 
 Space::Space(std::shared_ptr<Driver> driver, const Options& options)
     : driver_(std::move(driver)),
-      device_name_(driver_->memory().capabilities().name),
+      host_stream_(driver_->host_stream()),
       event_pool_(driver_->ordering()),
       page_mapper_(driver_->mapping()),
       options_(options),
       clock_(driver_->ordering() != nullptr),
-      default_pool_(pools_[kDefaultPool]) {
+      default_pool_(pools_[kDefaultPool]),
+      streams_(host_stream_) {
   default_pool_.use_count = 1;
   if (options_.policy == Policy::paged) {
     arena_ = std::make_unique<PageArena>(*this, options_.page_size, driver_->mapping() != nullptr);

@@ -78,7 +78,10 @@ class Space final : public HeapHost {
   void set_pool_use_on_oom(PoolId id);
   Result<Bytes> empty_pool(PoolId id);
 
-  const std::string& device_name() const { return device_name_; }
+  std::string device_name() const { return driver_->memory().capabilities().name; }
+  const std::shared_ptr<Driver>& driver() const { return driver_; }
+  // The host owns every block; nobody else may ask for memory.
+  bool host_owned() const { return host_stream_ != nullptr; }
   Counters counters() const;
   Result<Counters> counters(PoolId pool) const;
   Ledger ledger() const;
@@ -204,7 +207,7 @@ class Space final : public HeapHost {
   void walk(Snapshot& into) const;
 
   const std::shared_ptr<Driver> driver_;
-  const std::string device_name_;
+  void* const host_stream_;  // Driver::host_stream
   // As long as the space lives; by it a thread knows the space it told its current stream.
   const std::shared_ptr<const char> life_ = std::make_shared<const char>();
   std::atomic<std::uint64_t> handles_{1};

@@ -24,6 +24,7 @@ class Space::SpaceClimber final : public Climber {
       : space_(space), pool_(pool), placement_(placement), lock_(lock) {}
 
   Block* search() override { return pool_.heap->find(placement_); }
+  Block* search_anywhere() override { return pool_.heap->find_anywhere(placement_); }
   DriverResult<Block*> grow() override { return pool_.heap->grow(placement_); }
 
   bool run_callbacks() override {

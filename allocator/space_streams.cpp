@@ -29,7 +29,7 @@ StreamId current_stream(const std::shared_ptr<const char>& life) {
 
 StreamId Space::resolve_stream(void* handle) {
   std::uint64_t identity = 0;
-  if (Ordering* ordering = driver_->ordering(); ordering != nullptr && handle != nullptr) {
+  if (Ordering* ordering = driver_->ordering(); ordering != nullptr && handle != nullptr && handle != host_stream_) {
     if (const DriverResult<std::uint64_t> known = ordering->stream_identity(handle)) identity = known.value;
   }
   const std::lock_guard lock(heap_mutex_);
@@ -51,7 +51,7 @@ void Space::make_current(StreamId stream) {
 void Space::retire_stream(StreamId stream) {
   Lock lock(heap_mutex_);
   const StreamTable::Entry entry = streams_.at(stream);
-  QUARRY_CHECK(entry.handle != 0, "the default stream cannot be retired");
+  QUARRY_CHECK(stream != kDefaultStream && entry.handle != 0, "the default stream cannot be retired");
   if (entry.state != StreamTable::State::open) return;
   if (Ordering* ordering = driver_->ordering(); ordering != nullptr) {
     DriverStatus waited;

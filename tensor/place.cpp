@@ -7,12 +7,19 @@
 
 namespace quarry {
 
+Place::Place(PlaceKind kind, Allocator memory, std::shared_ptr<Executor> executor, DlpackDevice dlpack)
+    : core_(std::make_shared<const Core>(Core{kind, std::move(memory), std::move(executor), dlpack})) {}
+
 Place::Place(PlaceKind kind, Allocator memory, std::shared_ptr<Executor> executor, DlpackDevice dlpack, void* native)
     : core_(std::make_shared<const Core>(Core{kind, std::move(memory), std::move(executor), dlpack})),
       native_(native),
       stream_(core_->memory.stream(native)) {}
 
 Place Place::host(Allocator memory) { return {PlaceKind::host, std::move(memory), nullptr, {1, 0}, nullptr}; }
+
+Place Place::pinned(Allocator memory, DlpackDevice dlpack) {
+  return {PlaceKind::pinned, std::move(memory), nullptr, dlpack};
+}
 
 Place Place::pinned(Allocator memory, void* owner, DlpackDevice dlpack) {
   return {PlaceKind::pinned, std::move(memory), nullptr, dlpack, owner};

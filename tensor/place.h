@@ -27,8 +27,10 @@ struct DlpackDevice {
 class Place {
  public:
   static Place host(Allocator memory);
-  // `owner` names the stream that stands for the host in this space: a handle that no device work is queued on, so that
-  // every stream that copies from or to a block is a foreign one.
+  // A space of open_pinned, or another where the default stream stands for the host and every stream that copies from
+  // or to a block is a foreign one, the device's own default stream included.
+  static Place pinned(Allocator memory, DlpackDevice dlpack = {1, 0});
+  // A space that has no such stream: `owner` stands for the host, a handle that no device work is queued on.
   static Place pinned(Allocator memory, void* owner, DlpackDevice dlpack = {1, 0});
   static Place device(Allocator memory, std::shared_ptr<Executor> executor, DlpackDevice dlpack = {});
 
@@ -56,6 +58,7 @@ class Place {
     std::shared_ptr<Executor> executor;
     DlpackDevice dlpack;
   };
+  Place(PlaceKind kind, Allocator memory, std::shared_ptr<Executor> executor, DlpackDevice dlpack);  // default stream
   Place(PlaceKind kind, Allocator memory, std::shared_ptr<Executor> executor, DlpackDevice dlpack, void* native);
 
   std::shared_ptr<const Core> core_;

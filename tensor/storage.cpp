@@ -28,7 +28,7 @@ Storage::~Storage() {
 }
 
 void Storage::used_on(const Place& place) {
-  if (block_ && !QUARRY_OMITTED) block_.used_on(home_.memory().stream(place.native_stream()));
+  if (!QUARRY_OMITTED) block_.used_on(home_.memory().stream(place.native_stream()));
   const bool known = std::any_of(users_.begin(), users_.end(), [&](const Place& user) {
     return same_memory(user, place) && user.native_stream() == place.native_stream();
   });

@@ -7,7 +7,7 @@ minimum_cmake=3.25
 # A tool counts as there when its command is, whoever installed it; a library when its Debian package is.
 tools=(cmake:cmake ninja:ninja-build g++:g++ python3:python3 ccache:ccache clang-format:clang-format)
 libraries=(zlib1g-dev libfmt-dev nlohmann-json3-dev libcli11-dev libspdlog-dev
-  libgtest-dev libgmock-dev libbenchmark-dev)
+  libgtest-dev libgmock-dev libbenchmark-dev libmimalloc-dev)
 
 die() {
   echo "setup.sh: $*" >&2

@@ -36,6 +36,7 @@ struct Capabilities {
   Bytes segment_granularity;  // segments are handed out in multiples of this
   Bytes page_size;            // smallest page of Mapping; 0 where there is none
   bool readable = false;      // the bytes may be read and written by this process
+  bool host_readable = true;  // the same for allocate_host; false only where nothing lies behind any address
 };
 
 struct MemoryInfo {
@@ -122,6 +123,9 @@ class Driver {
   virtual Memory& memory() = 0;
   virtual Mapping* mapping() { return nullptr; }
   virtual Ordering* ordering() { return nullptr; }
+  // The handle that stands for the host where the host owns every block (pinned memory): no device work is queued on
+  // it, and every other handle, null included, is a stream of the device. Null where the device owns them.
+  virtual void* host_stream() { return nullptr; }
 };
 
 }  // namespace quarry

@@ -8,8 +8,11 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <string>
+#include <vector>
 
 #include <quarry/allocator/driver/address_space.h>
+#include <quarry/allocator/driver/numa.h>
 #include <quarry/allocator/driver/page_file.h>
 #include <quarry/allocator/driver/page_table.h>
 #include <quarry/allocator/driver/system_memory.h>
@@ -25,6 +28,8 @@ void* pointer(Address address) { return reinterpret_cast<void*>(address.value); 
 
 class HostDriver final : public Driver, public Memory, public Mapping {
  public:
+  explicit HostDriver(const HostDriverOptions& options)
+      : options_(options), nodes_(options.numa == HostNuma::interleave ? memory_nodes() : std::vector<unsigned>{}) {}
   ~HostDriver() override {
     for (const Ranges* ranges : {&segments_, &host_}) {
       for (const auto& [base, size] : *ranges) drop(base, whole_pages(size));
@@ -34,9 +39,9 @@ class HostDriver final : public Driver, public Memory, public Mapping {
   }
 
   Memory& memory() override { return *this; }
-  Mapping* mapping() override { return this; }
+  Mapping* mapping() override { return options_.mapping ? this : nullptr; }
 
-  Capabilities capabilities() const override { return {"host", page_, page_, true}; }
+  Capabilities capabilities() const override { return {name(), page_, options_.mapping ? page_ : Bytes{}, true}; }
   DriverResult<MemoryInfo> info() override { return {{}, system_memory()}; }
 
   DriverResult<Address> allocate_segment(Bytes size) override { return allocate(size, segments_); }
@@ -64,6 +69,8 @@ class HostDriver final : public Driver, public Memory, public Mapping {
   // Failing to give addresses back when the driver ends leaves them mapped, and nobody to tell.
   static void drop(Address base, Bytes size) { static_cast<void>(drop_addresses(base, size)); }
 
+  std::string name() const;
+  void advise(Address base, Bytes size) const;
   Bytes whole_pages(Bytes size) const { return {whole_units(size.count, page_.count)}; }
   DriverResult<Address> allocate(Bytes size, Ranges& into);
   DriverStatus release(Address base, Bytes size, Ranges& from);
@@ -72,6 +79,8 @@ class HostDriver final : public Driver, public Memory, public Mapping {
   std::uint64_t page_end(Address base, Bytes size) const { return whole_units(base.value + size.count, page_.count); }
   bool shares_a_registered_page(Address base, Bytes size) const;
 
+  const HostDriverOptions options_;
+  const std::vector<unsigned> nodes_;  // to spread over; empty: pages stay where they are touched first
   const Bytes page_ = system_page_size();
   std::mutex mutex_;
   Ranges segments_;
@@ -81,12 +90,26 @@ class HostDriver final : public Driver, public Memory, public Mapping {
   PageFile file_;
 };
 
+std::string HostDriver::name() const {
+  std::string name = "host";
+  if (options_.huge_pages) name += ", huge pages asked for";
+  if (nodes_.size() > 1) name += ", interleaved over " + std::to_string(nodes_.size()) + " nodes";
+  return name;
+}
+
+// Wishes: the memory is good without them.
+void HostDriver::advise(Address base, Bytes size) const {
+  if (options_.huge_pages && size >= kBigPage) static_cast<void>(madvise(pointer(base), size.count, MADV_HUGEPAGE));
+  if (!nodes_.empty()) static_cast<void>(interleave(base, size, nodes_));
+}
+
 DriverResult<Address> HostDriver::allocate(Bytes size, Ranges& into) {
   if (size.count == 0) return {system_failure(EINVAL), {}};
   // The kernel promises more than it has; memory it could not back would kill the process at the first touch.
   if (size > system_memory().free) return {system_failure(ENOMEM), {}};
   const DriverResult<Address> mapped = take_memory(whole_pages(size), size >= kBigPage ? kBigPage : page_);
   if (!mapped) return mapped;
+  advise(mapped.value, whole_pages(size));
   const std::lock_guard lock(mutex_);
   into.emplace(mapped.value, size);
   return mapped;
@@ -189,6 +212,8 @@ DriverStatus HostDriver::unmap(Address base, Bytes size) {
 
 }  // namespace
 
-std::shared_ptr<Driver> make_host_driver() { return std::make_shared<HostDriver>(); }
+std::shared_ptr<Driver> make_host_driver(const HostDriverOptions& options) {
+  return std::make_shared<HostDriver>(options);
+}
 
 }  // namespace quarry

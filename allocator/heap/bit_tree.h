@@ -2,6 +2,7 @@
 // to one word. Three or four words are read for any question. No lock: the heap's.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -46,6 +47,23 @@ class BitTree {
     }
   }
 
+  // All of [begin, end), a word at a time.
+  void set_range(std::size_t begin, std::size_t end) {
+    for_words(begin, end, [&](std::size_t i, std::uint64_t mask) {
+      std::uint64_t& word = levels_[0][i];
+      const bool known = word != 0;
+      word |= mask;
+      if (!known) set_above(i);
+    });
+  }
+  void clear_range(std::size_t begin, std::size_t end) {
+    for_words(begin, end, [&](std::size_t i, std::uint64_t mask) {
+      std::uint64_t& word = levels_[0][i];
+      word &= ~mask;
+      if (word == 0) clear_above(i);
+    });
+  }
+
   // The first member >= i, the last member <= i; kNone if there is none.
   std::size_t at_or_after(std::size_t i) const {
     for (std::size_t level = 0; level < levels_.size(); ++level) {
@@ -70,6 +88,33 @@ class BitTree {
 
  private:
   using Level = std::vector<std::uint64_t>;
+
+  template <class Visit>
+  static void for_words(std::size_t begin, std::size_t end, Visit&& visit) {
+    constexpr std::uint64_t kAll = ~std::uint64_t{0};
+    while (begin < end) {
+      const std::size_t word = begin / 64;
+      const std::size_t last = std::min(end, (word + 1) * 64);
+      visit(word, kAll >> (64 - (last - begin)) << (begin % 64));
+      begin = last;
+    }
+  }
+  // Word i of the lowest level is not empty any more, or is now.
+  void set_above(std::size_t i) {
+    for (std::size_t level = 1; level < levels_.size(); ++level, i /= 64) {
+      std::uint64_t& word = levels_[level][i / 64];
+      const bool known = word != 0;
+      word |= std::uint64_t{1} << (i % 64);
+      if (known) return;
+    }
+  }
+  void clear_above(std::size_t i) {
+    for (std::size_t level = 1; level < levels_.size(); ++level, i /= 64) {
+      std::uint64_t& word = levels_[level][i / 64];
+      word &= ~(std::uint64_t{1} << (i % 64));
+      if (word != 0) return;
+    }
+  }
 
   // A new top level that knows which words of the old one are not empty.
   void add_level() {

@@ -92,17 +92,19 @@ void FreeSpace::unlink(Extent* extent) {
 }
 
 void FreeSpace::mark_pages(Units begin, Units end) {
-  for (Units page = ceil_page(begin) >> page_shift_; page < end >> page_shift_; ++page) {
-    pages_.set(page);
-    ++whole_pages_;
-  }
+  const std::size_t first = ceil_page(begin) >> page_shift_;
+  const std::size_t last = end >> page_shift_;
+  if (first >= last) return;
+  pages_.set_range(first, last);
+  whole_pages_ += last - first;
 }
 
 void FreeSpace::unmark_pages(Units begin, Units end) {
-  for (Units page = ceil_page(begin) >> page_shift_; page < end >> page_shift_; ++page) {
-    pages_.clear(page);
-    --whole_pages_;
-  }
+  const std::size_t first = ceil_page(begin) >> page_shift_;
+  const std::size_t last = end >> page_shift_;
+  if (first >= last) return;
+  pages_.clear_range(first, last);
+  whole_pages_ -= last - first;
 }
 
 void FreeSpace::make(Units begin, Units end) {

@@ -84,6 +84,8 @@ class Heap {
   virtual Block* find(const Placement& placement) = 0;
   // The same for a borrower from another pool (use_on_oom): only plain segments (findings L4).
   virtual Block* find_plain(const Placement& placement) = 0;
+  // The same against the rules of the placement, for a request that would be refused otherwise; null if there are none.
+  virtual Block* find_anywhere(const Placement& /*placement*/) { return nullptr; }
   // Ages the free blocks of the placement's class by one search; called while garbage collection is on (findings G2).
   virtual void note_search(const Placement& placement) = 0;
   // Takes a block back and merges it with its free neighbours. Cannot fail.

@@ -70,6 +70,8 @@ class PageArena {
   DriverResult<Run> add_segment(Bytes size, Pool& owner);
   DriverStatus remove_segment(std::size_t first_page);
   const std::map<std::size_t, Segment>& segments() const { return segments_; }
+  // Of the segment a place lies in.
+  Bytes segment_size(Units place) const { return std::prev(segments_.upper_bound(place >> page_shift_))->second.size; }
 
   PageAliases& aliases() { return aliases_; }
   const PageAliases& aliases() const { return aliases_; }

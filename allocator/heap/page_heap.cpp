@@ -5,6 +5,7 @@
 
 #include <quarry/allocator/check.h>
 #include <quarry/allocator/heap/page_rules.h>
+#include <quarry/allocator/heap/placement_segments.h>
 #include <quarry/allocator/pool.h>
 
 namespace quarry {
@@ -43,6 +44,7 @@ PageState PageHeap::state(Units size) const {
 
 PageChoice PageHeap::choose(FreeSpace& free, const Placement& placement) const {
   const Units size = units(placement.size);
+  if (!arena_.maps()) return choose_in_segments(free, arena_, size, placement.whole, most_segment(placement.size));
   if (placement.whole) return choose_run(free, size, state(size), arena_.page_shift());
   const PagePlacement& rule = size < page_units() / kScoredPart ? *small_ : *placement_;
   return rule.choose(free, size, state(size));
@@ -60,6 +62,13 @@ Block* PageHeap::find(const Placement& placement) {
   if (alias == nullptr) return nullptr;
   take_parts(placement.stream, pieces.parts);
   return make_stitched(placement, choice.front, *alias);
+}
+
+Block* PageHeap::find_anywhere(const Placement& placement) {
+  if (arena_.maps()) return nullptr;
+  FreeSpace& free = views_.view(placement.stream);
+  const PageChoice choice = choose_in_segments(free, arena_, units(placement.size), placement.whole, kUnlimited);
+  return choice.kind == PageChoice::Kind::none ? nullptr : take_home(placement, choice.at, choice.extent);
 }
 
 // Whole pages in address order. Where they run out, the numbers from the end of the arena on stand for pages still to

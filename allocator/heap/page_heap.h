@@ -3,7 +3,8 @@
 // Blocks are exact byte ranges of pages, at 512 B, with no wall between small and large. A request takes one free run,
 // or pieces that lie apart under an alias, or new pages: whichever a placement finds cheapest (page_placement.h). The
 // arena with the pages is shared by the heaps of a space; what each stream may use of the free memory is in
-// StreamViews. Where nothing can be mapped, runs lie inside driver segments and nothing is stitched.
+// StreamViews. Where nothing can be mapped, runs lie inside driver segments and nothing is stitched
+// (placement_segments.h).
 #pragma once
 
 #include <array>
@@ -31,6 +32,7 @@ class PageHeap final : public Heap {
   Placement plan(Bytes requested, StreamId stream) const override;
   Block* find(const Placement& placement) override;
   Block* find_plain(const Placement& placement) override { return find(placement); }
+  Block* find_anywhere(const Placement& placement) override;
   void note_search(const Placement& /*placement*/) override {}
   void insert(Block* block) override;
   Bytes growth(const Placement& placement) override;

@@ -8,6 +8,7 @@
 #include <quarry/allocator/check.h>
 #include <quarry/allocator/heap/page_heap.h>
 #include <quarry/allocator/heap/page_rules.h>
+#include <quarry/allocator/heap/placement_segments.h>
 #include <quarry/allocator/pool.h>
 
 namespace quarry {
@@ -41,9 +42,15 @@ bool PageHeap::may_get(std::size_t pages) const {
   return pages <= arena_.missing() && !host_.over_limit(arena_.page_size() * pages);
 }
 
-// Segments are whole pages, so that a block beside the request finds room too.
+// Where there is no room for more than the request, for the request alone.
 DriverResult<Block*> PageHeap::grow_segment(const Placement& placement) {
-  const DriverResult<Run> run = arena_.add_segment(placement.segment_size, pool_);
+  const Bytes live{(live_ + claimed_) * kUnit};
+  const Bytes wanted = segment_to_get(placement.size, placement.segment_size, arena_.page_size(), live,
+                                      arena_.page_size() * pages_ - live);
+  DriverResult<Run> run = arena_.add_segment(wanted, pool_);
+  if (run.status.code == DriverCode::out_of_memory && wanted > placement.segment_size) {
+    run = arena_.add_segment(placement.segment_size, pool_);
+  }
   if (!run) return {run.status, nullptr};
   const Units begin = Units{run.value.first} << arena_.page_shift();
   views_.make_room(arena_.end());

@@ -1,6 +1,7 @@
 // PageHeap: what is given back to the driver. Pages and aliases are taken out of every index first, then the host waits
 // for all work, and only then is anything unmapped: addresses are not ordered by streams.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include <quarry/allocator/heap/page_heap.h>
@@ -96,7 +97,8 @@ std::vector<Alias*> PageHeap::claim_aliases(const std::vector<Run>& runs) {
   return found;
 }
 
-// The driver waits for all work before it takes a segment.
+// The driver waits for all work before it takes a segment. It works without the heap lock, so that what was free when
+// the runs were looked up may be taken when its turn comes.
 Bytes PageHeap::release_segments(Bytes most) {
   Bytes released;
   for (const Run run : free_runs(kUnlimited)) {
@@ -105,6 +107,12 @@ Bytes PageHeap::release_segments(Bytes most) {
     const Bytes size = segment->second.size;
     if (size != arena_.page_size() * run.count) continue;
     const auto claimed = views_.claim(run.first * page_units(), (run.first + run.count) * page_units());
+    const Units free = std::accumulate(claimed.begin(), claimed.end(), Units{0},
+                                       [](Units sum, const auto& range) { return sum + range.end - range.begin; });
+    if (free != run.count * page_units()) {
+      views_.put_back(claimed);
+      continue;
+    }
     claimed_ += run.count * page_units();
     const DriverStatus removed = arena_.remove_segment(run.first);
     claimed_ -= run.count * page_units();

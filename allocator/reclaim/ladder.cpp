@@ -75,6 +75,8 @@ Answer given_back(Climber& c) {
   return grown(c);
 }
 
+Answer anywhere(Climber& c) { return found(c.search_anywhere()); }
+
 constexpr std::array kPytorch = {
     Rung{"free-memory callbacks", callbacks},
     Rung{"garbage collection and a new segment", first_growth},
@@ -91,6 +93,7 @@ constexpr std::array kPaged = {
     Rung{"pending frees and the frees of all streams", waited},
     Rung{"pools that lend when memory is out", borrow},
     Rung{"cached pages", given_back},
+    Rung{"whatever fits, against the rules of the placement", anywhere},
 };
 
 Climb climb(Climber& climber, std::span<const Rung> rungs) {

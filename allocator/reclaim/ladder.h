@@ -16,6 +16,7 @@ class Climber {
   virtual ~Climber() = default;
 
   virtual Block* search() = 0;                     // the request's own heap again
+  virtual Block* search_anywhere() = 0;            // and against the rules of the placement
   virtual DriverResult<Block*> grow() = 0;         // one more segment
   virtual bool run_callbacks() = 0;                // true when one of them freed something
   virtual void collect_garbage() = 0;              // if its threshold is passed

@@ -68,7 +68,8 @@ Device::Device(const DeviceOptions& options)
 Device::~Device() = default;
 
 Capabilities Device::capabilities() const {
-  return {"sim", options_.granularity, options_.mapping ? options_.page_granularity : Bytes{}, real_ != nullptr};
+  return {"sim", options_.granularity, options_.mapping ? options_.page_granularity : Bytes{}, real_ != nullptr,
+          real_ != nullptr};
 }
 
 DriverResult<MemoryInfo> Device::info() {

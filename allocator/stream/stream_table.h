@@ -1,5 +1,6 @@
 // Native stream handles <-> numbers. A number is never used twice: a handle that was retired, or whose driver identity
-// changed, gets a new one. Number 0 is the default stream, handle null. No lock: the heap's.
+// changed, gets a new one. Number 0 is the default stream: handle null, or the one that stands for the host where the
+// host owns every block (Driver::host_stream), and then null is a stream like any other. No lock: the heap's.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,10 @@ class StreamTable {
     std::uint64_t identity = 0;  // the driver's own number; 0 where it has none
     State state = State::open;
   };
+
+  explicit StreamTable(void* default_handle)
+      : entries_{{reinterpret_cast<std::uint64_t>(default_handle), 0, State::open}},
+        numbers_{{entries_.front().handle, kDefaultStream}} {}
 
   // The number of `handle`, a new one if it has not been seen or names another stream now.
   StreamId resolve(std::uint64_t handle, std::uint64_t identity) {
@@ -54,8 +59,8 @@ class StreamTable {
   }
 
  private:
-  std::vector<Entry> entries_{Entry{}};
-  std::unordered_map<std::uint64_t, StreamId> numbers_{{0, kDefaultStream}};
+  std::vector<Entry> entries_;
+  std::unordered_map<std::uint64_t, StreamId> numbers_;
 };
 
 }  // namespace quarry

@@ -45,6 +45,8 @@ TEST(Options, EveryKeyReachesItsField) {
   EXPECT_EQ(parsed("max_split_size_mb:20").max_split_size, 20_MiB);
   EXPECT_EQ(parsed("max_non_split_rounding_mb:21").max_non_split_rounding, 21_MiB);
   EXPECT_EQ(parsed("per_process_memory_fraction:0.25").per_process_memory_fraction, 0.25);
+  EXPECT_TRUE(parsed("host_huge_pages:True").host_huge_pages);
+  EXPECT_EQ(parsed("host_numa:interleave").host_numa, HostNuma::interleave);
   EXPECT_TRUE(parsed("pinned_use_cuda_host_register:True").pinned_use_cuda_host_register);
   EXPECT_EQ(parsed("pinned_num_register_threads:8").pinned_num_register_threads, 8u);
   EXPECT_TRUE(parsed("pinned_use_background_threads:True").pinned_use_background_threads);

@@ -25,6 +25,9 @@ TEST(InfoCommand, says_which_device_it_took) {
   const Ran host = run_quarry("info --device host");
   EXPECT_EQ(host.exit, 0);
   EXPECT_THAT(host.out, HasSubstr("host"));
+  const Ran pinned = run_quarry("info --device pinned");
+  EXPECT_EQ(pinned.exit, 0);
+  EXPECT_THAT(pinned.out, HasSubstr("pinned memory"));
 }
 
 // On a machine with a GPU it is taken; on others the answer is an error, never the simulation.

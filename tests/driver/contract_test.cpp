@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <quarry/allocator/driver/host.h>
+#include <quarry/allocator/driver/pinned.h>
 #include <quarry/allocator/sim/device.h>
 
 #include "support/driver_contract.h"
@@ -64,6 +65,18 @@ ContractDriver cuda_held() {
 }
 #endif
 
+// Pinned memory of a simulated device, with its streams.
+ContractDriver pinned(const std::string& name, const PinnedDriverOptions& options, sim::Backing backing) {
+  const auto made = std::make_shared<std::shared_ptr<sim::Device>>();
+  return {name,
+          [=] {
+            *made = std::make_shared<sim::Device>(sim::DeviceOptions{.backing = backing});
+            return make_pinned_driver(*made, options);
+          },
+          [=](Driver&) { return (*made)->create_stream(); },
+          [=](Driver&, void* stream) { EXPECT_TRUE((*made)->destroy_stream(stream)); }};
+}
+
 std::vector<ContractDriver> with_ordering() {
   return {
 #ifdef QUARRY_STANDIN_LIBRARY
@@ -75,18 +88,23 @@ std::vector<ContractDriver> with_ordering() {
       simulated("sim_small_granularity", {.capacity = 1_GiB, .granularity = 512_B, .profile = "free"}),
       simulated("sim_small_pages", {.capacity = 1_GiB, .page_granularity = 64_KiB}),
       simulated("sim_memfd", {.capacity = 1_GiB, .backing = sim::Backing::memfd}),
+      pinned("pinned", {}, sim::Backing::memfd),
+      pinned("pinned_registered", {.registers = true, .touch_threads = 4}, sim::Backing::memfd),
+      pinned("pinned_addresses", {.registers = true}, sim::Backing::none),
       busy(simulated("sim_busy", {.capacity = 1_GiB})),
       held(simulated("sim_held", {.capacity = 1_GiB}))};
 }
 
 std::vector<ContractDriver> with_mapping() {
   std::vector<ContractDriver> drivers = with_ordering();
-  drivers.push_back({"host", make_host_driver});
+  drivers.push_back({"host", [] { return make_host_driver(); }});
   return drivers;
 }
 
 std::vector<ContractDriver> all() {
   std::vector<ContractDriver> drivers = with_mapping();
+  drivers.push_back({"host_private", [] { return make_host_driver({.mapping = false}); }});
+  drivers.push_back({"locked", [] { return make_locked_driver(); }});
   drivers.push_back(simulated("sim_memory_only", {.capacity = 1_GiB, .mapping = false, .ordering = false}));
   return drivers;
 }

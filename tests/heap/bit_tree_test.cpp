@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <iterator>
 #include <random>
 #include <set>
@@ -54,6 +55,32 @@ TEST_P(BitTreeSizes, AnswersAsASetDoes) {
     expect_same(tree, numbers, some(size));
   }
   for (const std::size_t i : Numbers{0, size / 2, size - 1}) expect_same(tree, numbers, i);
+}
+
+TEST_P(BitTreeSizes, RangesAreAsTheirMembersOneByOne) {
+  const std::size_t size = GetParam();
+  std::mt19937_64 random(size + 1);
+  BitTree tree(size);
+  Numbers numbers;
+  for (int round = 0; round < 400; ++round) {
+    const std::size_t begin = random() % (size + 1);
+    const std::size_t end = std::min(size, begin + random() % (round % 4 == 0 ? 1000 : 70));
+    const bool sets = random() % 2 == 0;
+    sets ? tree.set_range(begin, end) : tree.clear_range(begin, end);
+    for (std::size_t i = begin; i < end; ++i) {
+      if (sets)
+        numbers.insert(i);
+      else
+        numbers.erase(i);
+    }
+    for (const std::size_t i : {begin, end, begin - 1, random() % size}) {
+      if (i < size) expect_same(tree, numbers, i);
+    }
+  }
+  tree.set_range(0, size);
+  EXPECT_EQ(tree.at_or_before(size - 1), size - 1);
+  tree.clear_range(0, size);
+  EXPECT_EQ(tree.at_or_after(0), BitTree::kNone);
 }
 
 TEST(BitTree, GrowingKeepsItsMembers) {

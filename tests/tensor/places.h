@@ -25,36 +25,11 @@ T must(Result<T> result) {
   return *std::move(result);
 }
 
-// The host memory of a simulated device as a space of its own, with the device's streams.
-class PinnedOnSim final : public Driver, public Memory {
- public:
-  explicit PinnedOnSim(std::shared_ptr<sim::Device> device) : device_(std::move(device)) {}
-
-  Memory& memory() override { return *this; }
-  Ordering* ordering() override { return device_.get(); }
-
-  Capabilities capabilities() const override { return {"pinned on sim", {2 << 20}, {}, true}; }
-  DriverResult<MemoryInfo> info() override { return {{}, {{1ull << 36}, {1ull << 36}}}; }
-  DriverResult<Address> allocate_segment(Bytes size) override { return device_->allocate_host(size); }
-  DriverStatus release_segment(Address base, Bytes size) override {
-    (void)device_->synchronize_device();
-    return device_->release_host(base, size);
-  }
-  DriverResult<Address> allocate_host(Bytes size) override { return device_->allocate_host(size); }
-  DriverStatus release_host(Address base, Bytes size) override { return device_->release_host(base, size); }
-  DriverStatus register_host(Address, Bytes) override { return {DriverCode::unsupported, 0}; }
-  DriverStatus unregister_host(Address) override { return {DriverCode::unsupported, 0}; }
-  std::uint64_t clock_ns() override { return device_->clock_ns(); }
-
- private:
-  std::shared_ptr<sim::Device> device_;
-};
-
 struct Places {
   std::shared_ptr<sim::Device> sim = std::make_shared<sim::Device>(sim::DeviceOptions{.backing = sim::Backing::memfd});
   Place host = Place::host(must(open_host()));
   Place device = Place::device(must(Allocator::open(sim)), make_sim_executor(sim));
-  Place pinned = Place::pinned(must(Allocator::open(std::make_shared<PinnedOnSim>(sim))), sim->create_stream());
+  Place pinned = Place::pinned(must(open_pinned(device.memory())));
 
   // Every block freed, every structure sound, no hazard. Waits for the device first.
   void expect_clean() {

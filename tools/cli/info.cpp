@@ -10,6 +10,7 @@
 #include <quarry/allocator/allocator.h>
 #include <quarry/allocator/driver/cuda.h>
 #include <quarry/allocator/driver/host.h>
+#include <quarry/allocator/driver/pinned.h>
 #include <quarry/allocator/sim/device.h>
 #include <nlohmann/json.hpp>
 
@@ -30,7 +31,7 @@ struct InfoArguments {
 };
 
 struct Backend {
-  std::string taken;  // cuda:N, sim, host
+  std::string taken;  // cuda:N, sim, host, pinned
   std::string why;
   std::shared_ptr<Driver> driver;
 };
@@ -45,10 +46,18 @@ Result<Backend> open_gpu(const std::string& device) {
   return Backend{"cuda:" + number, "as asked", *std::move(driver)};
 }
 
+// Of a GPU if one answers, else locked by this process.
+Backend open_pinned_backend() {
+  const Result<Backend> gpu = open_gpu("cuda");
+  if (gpu) return {"pinned", "of " + gpu->taken, make_pinned_driver(gpu->driver)};
+  return {"pinned", gpu.error().message, make_locked_driver()};
+}
+
 // auto is the GPU if one answers, else the simulated device; it says which and why.
 Result<Backend> open_backend(const std::string& device) {
   if (device == "sim") return Backend{"sim", "as asked", std::make_shared<sim::Device>()};
-  if (device == "host") return Backend{"host", "as asked", make_host_driver()};
+  if (device == "host") return Backend{"host", "as asked", make_host_driver({.mapping = false})};
+  if (device == "pinned") return open_pinned_backend();
   if (device != "auto") return open_gpu(device);
   Result<Backend> gpu = open_gpu("cuda");
   if (gpu) {
@@ -134,13 +143,14 @@ int run_info(const InfoArguments& arguments) {
   return kExitDone;
 }
 
-// auto, sim, host, cuda or cuda:N.
+// auto, sim, host, pinned, cuda or cuda:N.
 std::string check_device(const std::string& text) {
   constexpr std::string_view kGpu = "cuda:";
   const bool numbered = text.size() > kGpu.size() && text.starts_with(kGpu) &&
                         text.find_first_not_of("0123456789", kGpu.size()) == std::string::npos;
-  const bool known = text == "auto" || text == "sim" || text == "host" || text == "cuda" || numbered;
-  return known ? "" : "must be auto, cuda, cuda:N, sim or host";
+  const bool known =
+      text == "auto" || text == "sim" || text == "host" || text == "pinned" || text == "cuda" || numbered;
+  return known ? "" : "must be auto, cuda, cuda:N, sim, host or pinned";
 }
 
 }  // namespace
@@ -148,7 +158,7 @@ std::string check_device(const std::string& text) {
 void add_info(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<InfoArguments>();
   CLI::App* info = app.add_subcommand("info", "The device taken, what it can do, and the options in force");
-  info->add_option("--device", arguments->device, "auto, cuda[:N], sim or host")
+  info->add_option("--device", arguments->device, "auto, cuda[:N], sim, host or pinned")
       ->check(CLI::Validator(check_device, "DEVICE"))
       ->capture_default_str();
   info->add_option("--set", arguments->sets, "An option, key=value; may be given again")->allow_extra_args(false);
