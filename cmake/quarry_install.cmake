@@ -5,11 +5,14 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/quarry)
 
-# Two export sets, so that find_package(quarry COMPONENTS allocator) asks for no library but threads.
+# Three export sets, so that find_package(quarry COMPONENTS allocator) asks for no library but threads, and CUDA is asked
+# for by COMPONENTS tensor_cuda only.
 install(TARGETS quarry_allocator EXPORT quarry_allocator ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS quarry_stats quarry_tensor quarry EXPORT quarry_all ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS quarry_tensor_cuda EXPORT quarry_tensor_cuda ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT quarry_allocator FILE quarry_allocator.cmake NAMESPACE quarry:: DESTINATION ${package_dir})
 install(EXPORT quarry_all FILE quarry_all.cmake NAMESPACE quarry:: DESTINATION ${package_dir})
+install(EXPORT quarry_tensor_cuda FILE quarry_tensor_cuda.cmake NAMESPACE quarry:: DESTINATION ${package_dir})
 
 configure_package_config_file(cmake/quarryConfig.cmake.in ${PROJECT_BINARY_DIR}/quarryConfig.cmake
   INSTALL_DESTINATION ${package_dir})

@@ -1,17 +1,23 @@
-# quarry_library(FOLDER PUBLIC_HEADERS header... [PUBLIC target...] [PRIVATE target...] [HEADER_ONLY target...])
+# quarry_library(FOLDER [NAME name] [SOURCES file...] PUBLIC_HEADERS header...
+#   [PUBLIC target...] [PRIVATE target...] [HEADER_ONLY target...])
 #
-# Makes the library of the folder it is called in: target quarry_FOLDER, for users quarry::FOLDER, file
-# libquarry_FOLDER.a. PUBLIC_HEADERS are what others may include; they are installed, and checks/include_rule.py gets
+# Makes the library of the folder it is called in: target quarry_NAME, for users quarry::NAME, file libquarry_NAME.a. NAME
+# is FOLDER and SOURCES are all there are, unless said otherwise. PUBLIC_HEADERS are what others may include; they are installed, and checks/include_rule.py gets
 # the same list. PRIVATE libraries are linked by every user of a static library; HEADER_ONLY ones end with our compile.
 include_guard()
 
 function(quarry_library folder)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "PUBLIC_HEADERS;PUBLIC;PRIVATE;HEADER_ONLY")
-  set(target quarry_${folder})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
-  add_library(${target} STATIC ${sources})
-  add_library(quarry::${folder} ALIAS ${target})
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${folder} LINKER_LANGUAGE CXX)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME" "SOURCES;PUBLIC_HEADERS;PUBLIC;PRIVATE;HEADER_ONLY")
+  if(NOT arg_NAME)
+    set(arg_NAME ${folder})
+  endif()
+  if(NOT arg_SOURCES)
+    file(GLOB_RECURSE arg_SOURCES CONFIGURE_DEPENDS *.cpp)
+  endif()
+  set(target quarry_${arg_NAME})
+  add_library(${target} STATIC ${arg_SOURCES})
+  add_library(quarry::${arg_NAME} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${arg_NAME} LINKER_LANGUAGE CXX)
   quarry_usage(${target})
   target_link_libraries(${target}
     PUBLIC ${arg_PUBLIC}

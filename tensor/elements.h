@@ -1,6 +1,7 @@
 // What happens to single elements: the one definition for host code and for kernels.cu.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -116,17 +117,31 @@ struct ReluElement {
     return a < C{} ? C{} : a;
   }
 };
-// A NaN on either side wins.
+struct EqualElements {
+  template <class C>
+  QUARRY_BOTH constexpr bool operator()(C a, C b) const {
+    return a == b;
+  }
+};
+
+template <class C>
+QUARRY_BOTH constexpr bool is_negative_zero(C value) {
+  if constexpr (std::is_same_v<C, float>) return std::bit_cast<std::uint32_t>(value) == 1u << 31;
+  if constexpr (std::is_same_v<C, double>) return std::bit_cast<std::uint64_t>(value) == std::uint64_t{1} << 63;
+  return false;
+}
+// A NaN on either side wins, and -0 is below +0 (minimum and maximum of IEEE 754-2019): the result of many does not
+// depend on their order.
 struct MinElements {
   template <class C>
   QUARRY_BOTH constexpr C operator()(C a, C b) const {
-    return a < b || a != a ? a : b;
+    return a < b || a != a || (a == b && is_negative_zero(a)) ? a : b;
   }
 };
 struct MaxElements {
   template <class C>
   QUARRY_BOTH constexpr C operator()(C a, C b) const {
-    return a > b || a != a ? a : b;
+    return a > b || a != a || (a == b && is_negative_zero(b)) ? a : b;
   }
 };
 

@@ -45,9 +45,11 @@ Status execute(const Work& work, const Tensor& out, std::initializer_list<const 
   if (on_device == nullptr) return execute_on_host(work, out, in);
 
   const Place& queue = on_device->place();
-  if (Status queued = queue.executor()->run(work, queue.native_stream()); !queued) return queued;
+  const Status queued = queue.executor()->run(work, queue.native_stream());
+  // Also after an error: a part of it may be queued.
   out.storage()->used_on(queue);
   for (const Tensor* tensor : in) tensor->storage()->used_on(queue);
+  if (!queued) return queued;
   return waits ? queue.synchronize() : Status(Done{});
 }
 

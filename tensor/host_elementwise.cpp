@@ -67,7 +67,7 @@ void elementwise(const Work& work) {
     case Op::div:
       return binary<T, T>(work, DivElements{});
     case Op::equal:
-      return binary<bool, T>(work, [](auto a, auto b) { return a == b; });
+      return binary<bool, T>(work, EqualElements{});
     case Op::sqrt:
       return unary<T>(work, SqrtElement{});
     case Op::relu:

@@ -21,10 +21,6 @@ Place Place::pinned(Allocator memory, DlpackDevice dlpack) {
   return {PlaceKind::pinned, std::move(memory), nullptr, dlpack};
 }
 
-Place Place::pinned(Allocator memory, void* owner, DlpackDevice dlpack) {
-  return {PlaceKind::pinned, std::move(memory), nullptr, dlpack, owner};
-}
-
 Place Place::device(Allocator memory, std::shared_ptr<Executor> executor, DlpackDevice dlpack) {
   QUARRY_CHECK(executor != nullptr, "a device has someone who does its work");
   return {PlaceKind::device, std::move(memory), std::move(executor), dlpack, nullptr};

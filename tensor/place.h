@@ -30,8 +30,6 @@ class Place {
   // A space of open_pinned, or another where the default stream stands for the host and every stream that copies from
   // or to a block is a foreign one, the device's own default stream included.
   static Place pinned(Allocator memory, DlpackDevice dlpack = {1, 0});
-  // A space that has no such stream: `owner` stands for the host, a handle that no device work is queued on.
-  static Place pinned(Allocator memory, void* owner, DlpackDevice dlpack = {1, 0});
   static Place device(Allocator memory, std::shared_ptr<Executor> executor, DlpackDevice dlpack = {});
 
   // The same memory of a device, with another stream: new tensors belong to it.

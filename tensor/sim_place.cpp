@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <quarry/allocator/check.h>
-#include <quarry/tensor/error.h>
+#include <quarry/tensor/queue_order.h>
 
 namespace quarry {
 
@@ -13,11 +13,6 @@ namespace {
 // Virtual time: a launch, and bytes moved at 1 GB/ms.
 constexpr std::uint64_t kLaunchNs = 2000;
 constexpr std::uint64_t kBytesPerNs = 1000;
-
-Status status_of(DriverStatus status, const char* what) {
-  if (status) return Done{};
-  return Error{ErrorCode::driver, std::string("the simulated device refused: ") + what, status.native};
-}
 
 class SimExecutor final : public Executor {
  public:
@@ -33,18 +28,8 @@ class SimExecutor final : public Executor {
     return Done{};
   }
 
-  Status synchronize(void* queue) override {
-    return status_of(device_->synchronize_stream(queue), "synchronize_stream");
-  }
-
-  Status make_wait(void* waiter, void* on) override {
-    const DriverResult<EventHandle> event = device_->create_event();
-    if (!event) return status_of(event.status, "create_event");
-    DriverStatus done = device_->record(event.value, on);
-    if (done) done = device_->wait_on_stream(waiter, event.value);
-    static_cast<void>(device_->destroy_event(event.value));  // the wait stays
-    return status_of(done, "a wait between streams");
-  }
+  Status synchronize(void* queue) override { return quarry::synchronize(*device_, queue); }
+  Status make_wait(void* waiter, void* on) override { return quarry::make_wait(*device_, waiter, on); }
 
  private:
   static std::uint64_t add(const Work& work, const Operand& operand, std::vector<sim::ByteRange>& ranges) {

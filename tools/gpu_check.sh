@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks and times quarry on this machine's GPU: the driver contract, a stress with content checks on several streams, the
-# cost of virtual memory calls by handle size, and allocate/free pairs beside CUB, cudaMallocAsync and cudaMalloc.
+# tensor's kernels against the host's results, the cost of virtual memory calls by handle size, and allocate/free pairs beside CUB, cudaMallocAsync and cudaMalloc.
 # A table goes to standard output, everything as JSON to a file. Without a GPU it says so and exits 0.
 #
 # usage: gpu_check.sh [PROGRAMS [JSON_FILE]]
@@ -69,6 +69,7 @@ step contract "$programs/gpu_contract" --gtest_brief=1 --gtest_output="json:$wor
 for seed in 1 2 3; do
   step "stress $seed" "$programs/gpu_stress" 5000 4 64 "$seed"
 done
+step tensor "$programs/gpu_tensor" --gtest_brief=1 --gtest_output="json:$work/tensor.json"
 step mapping "$programs/gpu_mapping_cost" "$work/mapping.json"
 step peers "$programs/gpu_peers" "$work/peers.json"
 
@@ -77,6 +78,7 @@ list() { local separator='' item; for item; do printf '%s"%s"' "$separator" "$it
 {
   printf '{"schema": 1, "gpu": "%s", "failed": [%s],\n' "$gpu" "$(list ${failed[@]+"${failed[@]}"})"
   printf '"contract": %s,\n' "$(object "$work/contract.json")"
+  printf '"tensor": %s,\n' "$(object "$work/tensor.json")"
   printf '"mapping": %s,\n' "$(object "$work/mapping.json")"
   printf '"peers": %s}\n' "$(object "$work/peers.json")"
 } >"$json"

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <quarry/allocator/driver/cuda_context.h>
 #include <quarry/allocator/driver/cuda_entries.h>
 #include <quarry/allocator/driver/cuda_library.h>
 #include <quarry/allocator/driver/held_ranges.h>
@@ -69,9 +70,7 @@ constexpr DriverStatus kInvalid{DriverCode::invalid, CUDA_ERROR_INVALID_VALUE};
 constexpr DriverStatus kOutOfMemory{DriverCode::out_of_memory, CUDA_ERROR_OUT_OF_MEMORY};
 
 // Memory that the driver freed by shutting down is released. A fork has no native code and stays an error.
-DriverStatus released(DriverStatus status) {
-  return status.native == CUDA_ERROR_DEINITIALIZED ? DriverStatus{} : status;
-}
+DriverStatus freed(DriverStatus status) { return status.native == CUDA_ERROR_DEINITIALIZED ? DriverStatus{} : status; }
 
 // What no address space can hold is out of memory, by whatever name the driver refuses it.
 DriverStatus sized(Bytes size, DriverStatus status) {
@@ -96,7 +95,7 @@ struct Device {
   Bytes page_size;
 };
 
-class CudaDriver final : public Driver, public Memory, public Mapping, public Ordering {
+class CudaDriver final : public Driver, public Memory, public Mapping, public Ordering, public ContextOwner {
  public:
   explicit CudaDriver(Device device) : device_(std::move(device)) {}
   ~CudaDriver() override {
@@ -116,20 +115,18 @@ class CudaDriver final : public Driver, public Memory, public Mapping, public Or
   DriverStatus register_host(Address base, Bytes size) override;
   DriverStatus unregister_host(Address base) override;
   std::uint64_t clock_ns() override {
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    return static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
+    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                                      std::chrono::nanoseconds(1));
   }
 
   DriverResult<Address> reserve(Bytes size) override;
   DriverStatus unreserve(Address base, Bytes size) override {
-    return released(run(api().cuMemAddressFree, base.value, size.count));
+    return freed(run(api().cuMemAddressFree, base.value, size.count));
   }
   DriverResult<PageHandle> create_page(Bytes size, PageOptions options) override;
   DriverStatus destroy_page(PageHandle page) override;
   DriverStatus map(Address base, Bytes page_size, const PageHandle* pages, std::size_t count) override;
-  DriverStatus unmap(Address base, Bytes size) override {
-    return released(run(api().cuMemUnmap, base.value, size.count));
-  }
+  DriverStatus unmap(Address base, Bytes size) override { return freed(run(api().cuMemUnmap, base.value, size.count)); }
 
   DriverResult<std::uint64_t> stream_identity(void* stream) override {
     unsigned long long id = 0;
@@ -141,9 +138,7 @@ class CudaDriver final : public Driver, public Memory, public Mapping, public Or
     const DriverStatus status = run(api().cuEventCreate, &event, CU_EVENT_DISABLE_TIMING);
     return {status, EventHandle{reinterpret_cast<std::uint64_t>(event)}};
   }
-  DriverStatus destroy_event(EventHandle event) override {
-    return released(run(api().cuEventDestroy, event_of(event)));
-  }
+  DriverStatus destroy_event(EventHandle event) override { return freed(run(api().cuEventDestroy, event_of(event))); }
   DriverStatus record(EventHandle event, void* stream) override {
     return run(api().cuEventRecord, event_of(event), stream_of(stream));
   }
@@ -156,6 +151,19 @@ class CudaDriver final : public Driver, public Memory, public Mapping, public Or
   DriverStatus synchronize_device() override { return run(api().cuCtxSynchronize); }
   DriverResult<bool> capture_open(void* stream) override;
 
+  DriverStatus enter(bool& pushed) override {
+    CUcontext current = nullptr;
+    const DriverStatus got = forked() ? DriverStatus{DriverCode::gone, 0} : status_of(api().cuCtxGetCurrent(&current));
+    if (!got || current == device_.context) return got;
+    const DriverStatus entered = status_of(api().cuCtxPushCurrent(device_.context));
+    pushed = static_cast<bool>(entered);
+    return entered;
+  }
+  void leave() override {
+    CUcontext ours = nullptr;
+    api().cuCtxPopCurrent(&ours);
+  }
+
  private:
   const Entries& api() const { return device_.api; }
   bool forked() const { return forks_seen() != device_.forks; }
@@ -163,23 +171,15 @@ class CudaDriver final : public Driver, public Memory, public Mapping, public Or
   // `call` returns a CUresult; it runs in our context, and the caller's is current again afterwards.
   template <class F, class... A>
   DriverStatus run(F call, A... arguments) {
-    if (forked()) return {DriverCode::gone, 0};
-    CUcontext current = nullptr;
-    CUresult result = api().cuCtxGetCurrent(&current);
-    if (result != CUDA_SUCCESS) return status_of(result);
-    if (current == device_.context) return status_of(call(arguments...));
-    result = api().cuCtxPushCurrent(device_.context);
-    if (result != CUDA_SUCCESS) return status_of(result);
-    const DriverStatus status = status_of(call(arguments...));
-    api().cuCtxPopCurrent(&current);
-    return status;
+    const CudaContext context(static_cast<ContextOwner&>(*this));
+    return context.status() ? status_of(call(arguments...)) : context.status();
   }
 
   // Only what is held, and with its size; it stays held when the driver refuses.
   template <class F>
   DriverStatus give_back(HeldRanges& held, Address base, Bytes size, F call) {
     if (size.count == 0 || !held.take(base, size)) return kInvalid;
-    const DriverStatus status = released(run(call));
+    const DriverStatus status = freed(run(call));
     if (!status) held.add(base, size);
     return status;
   }

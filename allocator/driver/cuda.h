@@ -10,6 +10,8 @@
 
 namespace quarry {
 
+class ContextOwner;
+
 struct CudaOptions {
   std::string library = "libcuda.so.1";  // what dlopen takes; tests name their stand-in
   std::vector<int> peers;                // devices that get access to mapped memory too
@@ -29,5 +31,23 @@ struct CudaOptions {
 // Segments and host memory are kept by size, so that a wrong release is `invalid` before CUDA hears of it.
 // capture_open is true also for the default stream while a capture elsewhere forbids its use.
 Result<std::shared_ptr<Driver>> make_cuda_driver(int ordinal, const CudaOptions& options = {});
+
+// For a scope of one thread, the context of a driver that make_cuda_driver made (CHECK) is current, for whoever
+// launches work with the CUDA runtime; at its end what the caller had is current again. Where `status` is an error, it
+// is not, and nothing was changed; the codes are those of the driver's calls.
+class CudaContext {
+ public:
+  explicit CudaContext(Driver& driver);
+  explicit CudaContext(ContextOwner& owner);  // the same for the driver itself
+  ~CudaContext();
+  CudaContext(const CudaContext&) = delete;
+  CudaContext& operator=(const CudaContext&) = delete;
+
+  DriverStatus status() const { return status_; }
+
+ private:
+  ContextOwner* pushed_ = nullptr;  // whose context is to be taken off at the end
+  DriverStatus status_;
+};
 
 }  // namespace quarry

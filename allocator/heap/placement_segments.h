@@ -5,10 +5,9 @@
 //  - It is cut only from a segment of at most max(2 MiB, 16 r), so that a small block never holds up the release of a
 //    huge segment, nor strands it. Only a request that would be refused otherwise, after all that can be given back was
 //    given back, takes whatever fits.
-//  - What is got for it is r in whole pages, and more only for the requests to come: from 1 MiB on room for at least
-//  one
-//    more like it, in segments up to 32 MiB, where no more than 1/16 of the live bytes lie free then; below 1 MiB a
-//    quarter of the live bytes, up to 2 MiB.
+//  - What is got for it is r in whole pages, and more only for the requests to come: from 1 MiB on room for some more
+//    like it, in segments up to 32 MiB, where no more than 1/16 of the live bytes lie free then; below 1 MiB a quarter
+//    of the live bytes, up to 2 MiB.
 // So a program that only allocates, 1 MiB and more at a time, from pages of 64 KiB or less, holds at most 1/16 more
 // than it asked for.
 #pragma once

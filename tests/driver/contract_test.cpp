@@ -77,7 +77,7 @@ ContractDriver pinned(const std::string& name, const PinnedDriverOptions& option
           [=](Driver&, void* stream) { EXPECT_TRUE((*made)->destroy_stream(stream)); }};
 }
 
-std::vector<ContractDriver> with_ordering() {
+std::vector<ContractDriver> devices() {
   return {
 #ifdef QUARRY_STANDIN_LIBRARY
       cuda(),
@@ -88,21 +88,27 @@ std::vector<ContractDriver> with_ordering() {
       simulated("sim_small_granularity", {.capacity = 1_GiB, .granularity = 512_B, .profile = "free"}),
       simulated("sim_small_pages", {.capacity = 1_GiB, .page_granularity = 64_KiB}),
       simulated("sim_memfd", {.capacity = 1_GiB, .backing = sim::Backing::memfd}),
-      pinned("pinned", {}, sim::Backing::memfd),
-      pinned("pinned_registered", {.registers = true, .touch_threads = 4}, sim::Backing::memfd),
-      pinned("pinned_addresses", {.registers = true}, sim::Backing::none),
       busy(simulated("sim_busy", {.capacity = 1_GiB})),
       held(simulated("sim_held", {.capacity = 1_GiB}))};
 }
 
+std::vector<ContractDriver> with_ordering() {
+  std::vector<ContractDriver> drivers = devices();
+  drivers.push_back(pinned("pinned", {}, sim::Backing::memfd));
+  drivers.push_back(pinned("pinned_registered", {.registers = true, .touch_threads = 4}, sim::Backing::memfd));
+  drivers.push_back(pinned("pinned_addresses", {.registers = true}, sim::Backing::none));
+  return drivers;
+}
+
 std::vector<ContractDriver> with_mapping() {
-  std::vector<ContractDriver> drivers = with_ordering();
+  std::vector<ContractDriver> drivers = devices();
   drivers.push_back({"host", [] { return make_host_driver(); }});
   return drivers;
 }
 
 std::vector<ContractDriver> all() {
-  std::vector<ContractDriver> drivers = with_mapping();
+  std::vector<ContractDriver> drivers = with_ordering();
+  drivers.push_back({"host", [] { return make_host_driver(); }});
   drivers.push_back({"host_private", [] { return make_host_driver({.mapping = false}); }});
   drivers.push_back({"locked", [] { return make_locked_driver(); }});
   drivers.push_back(simulated("sim_memory_only", {.capacity = 1_GiB, .mapping = false, .ordering = false}));

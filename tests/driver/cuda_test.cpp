@@ -331,6 +331,28 @@ TEST(CudaDriver, LeavesTheCallersContextCurrent) {
   }
 }
 
+TEST(CudaContext, IsCurrentForAScope) {
+  control().reset({.devices = 2});
+  const auto driver = open_driver(0);
+  ASSERT_TRUE(driver);
+  Contexts contexts;
+  void* const ours = contexts.retain(0);
+  void* const another = contexts.retain(1);
+  for (void* const callers : {static_cast<void*>(nullptr), ours, another}) {
+    if (callers != nullptr) contexts.push(callers);
+    {
+      const CudaContext scope(**driver);
+      EXPECT_TRUE(scope.status());
+      EXPECT_EQ(contexts.current(), ours);
+    }
+    EXPECT_EQ(contexts.current(), callers);
+    if (callers != nullptr) contexts.pop();
+  }
+  control().fail("cuCtxPushCurrent", 1, kOutOfMemory);
+  EXPECT_EQ(CudaContext(**driver).status().code, DriverCode::out_of_memory);
+  EXPECT_EQ(contexts.current(), nullptr);
+}
+
 TEST(CudaDriver, DevicesAreApart) {
   control().reset({.devices = 2});
   const auto first = open_driver(0);

@@ -10,16 +10,12 @@
 #include <fstream>
 #include <vector>
 
+#include "support/sanitized.h"
+
 namespace quarry {
 namespace {
 
 using namespace literals;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 // True while the page at `at` belongs to a mapping of this process.
 bool mapped(Address at) {
@@ -138,7 +134,7 @@ TEST(HostDriver, MoreThanTheMachineHasIsOutOfMemory) {
 }
 
 TEST(HostDriver, UnmappedRangesAreNotRegistered) {
-  if (kSanitized) GTEST_SKIP() << "sanitizers make mlock do nothing";
+  if (test::kSanitized) GTEST_SKIP() << "sanitizers make mlock do nothing";
   const auto driver = make_host_driver();
   const Address at = allocate(*driver, 2_MiB);
   ASSERT_TRUE(driver->memory().release_segment(at, 2_MiB));
@@ -174,7 +170,7 @@ TEST(HostDriver, RangesOnOnePageAreNotRegisteredTogether) {
 }
 
 TEST(HostDriverDeathTest, ALimitOnAddressSpaceIsKept) {
-  if (kSanitized) GTEST_SKIP() << "sanitizers reserve more address space than the limit";
+  if (test::kSanitized) GTEST_SKIP() << "sanitizers reserve more address space than the limit";
   EXPECT_EXIT(allocate_under_an_address_space_limit(), ::testing::ExitedWithCode(0), "");
 }
 

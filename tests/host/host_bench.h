@@ -15,15 +15,11 @@
 #include <quarry/allocator/allocator.h>
 #include <quarry/allocator/sim/device.h>
 
+#include "support/sanitized.h"
+
 namespace quarry::test {
 
 using namespace literals;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitizedHost = true;
-#else
-inline constexpr bool kSanitizedHost = false;
-#endif
 
 inline Options pinned_options(bool registers, std::uint32_t threads = 1) {
   Options options;

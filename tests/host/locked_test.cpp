@@ -22,7 +22,7 @@ std::uint64_t locked() {
 }
 
 TEST(Locked, SmallMemoryIsLocked) {
-  if (kSanitizedHost) GTEST_SKIP() << "sanitizers make mlock do nothing";
+  if (kSanitized) GTEST_SKIP() << "sanitizers make mlock do nothing";
   Allocator pinned = *open_pinned();
   const std::uint64_t before = locked();
   auto block = *pinned.allocate(10000);
@@ -72,7 +72,7 @@ TEST(Locked, StreamsMeanNothingHere) {
 }
 
 TEST(LockedDeathTest, WhatMayNotBeLockedIsSaid) {
-  if (kSanitizedHost) GTEST_SKIP() << "sanitizers make mlock do nothing";
+  if (kSanitized) GTEST_SKIP() << "sanitizers make mlock do nothing";
   int exit = -1;
   EXPECT_EXIT(
       lock_under_a_limit(),

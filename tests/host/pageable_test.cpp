@@ -17,7 +17,7 @@ namespace quarry::test {
 namespace {
 
 TEST(Pageable, EmptyCacheLowersTheResidentMemory) {
-  if (kSanitizedHost) GTEST_SKIP() << "a sanitizer keeps memory of its own for every byte touched";
+  if (kSanitized) GTEST_SKIP() << "a sanitizer keeps memory of its own for every byte touched";
   Allocator host = *open_host();
   if (host.driver()->memory().info().value.free < 2_GiB) GTEST_SKIP() << "this machine has no 2 GiB to spare";
   { const auto warm = *host.allocate((1_MiB).count); }
@@ -35,7 +35,7 @@ TEST(Pageable, EmptyCacheLowersTheResidentMemory) {
 }
 
 TEST(Pageable, ManyBlocksGoBackToo) {
-  if (kSanitizedHost) GTEST_SKIP() << "a sanitizer keeps memory of its own for every byte touched";
+  if (kSanitized) GTEST_SKIP() << "a sanitizer keeps memory of its own for every byte touched";
   Allocator host = *open_host();
   const std::uint64_t before = resident();
   {
@@ -112,7 +112,7 @@ TEST(Pageable, TheObserverSeesSegmentsAndBlocks) {
 
 // The child's writes are its own.
 TEST(Pageable, AForkedChildHasItsOwnBytes) {
-  if (kSanitizedHost) GTEST_SKIP() << "a sanitizer does not follow into a forked child";
+  if (kSanitized) GTEST_SKIP() << "a sanitizer does not follow into a forked child";
   Allocator host = *open_host();
   const auto block = *host.allocate(10000);
   std::memset(block.data(), 1, block.size());

@@ -241,14 +241,14 @@ TEST(PinnedMemory, RegisteredMemoryGoesWithADeviceThatIsGone) {
   bench.device->fail(sim::Call::unregister_host, 1, DriverCode::gone, true);
   EXPECT_GE(bench.pinned.empty_cache(), 200_MiB);
   expect_nothing_left(bench.pinned);
-  if (!kSanitizedHost) {
+  if (!kSanitized) {
     EXPECT_LE(resident() + (199_MiB).count, before);
   }
 }
 
 // The pages are there before the memory is registered, whatever the number of threads.
 TEST(PinnedMemory, PagesAreTouchedBeforeTheyAreRegistered) {
-  if (kSanitizedHost) GTEST_SKIP() << "the size of a sanitized process is not its own";
+  if (kSanitized) GTEST_SKIP() << "the size of a sanitized process is not its own";
   for (const std::uint32_t threads : {1u, 3u, 8u}) {
     PinnedBench bench(pinned_options(true, threads), sim::Backing::memfd);
     const std::uint64_t before = resident();

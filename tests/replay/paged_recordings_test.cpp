@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include <quarry/stats/packing.h>
 #include <quarry/stats/read.h>
 
+#include "support/shared_folder.h"
 #include "tools/replay/compare.h"
 #include "tools/replay/program.h"
 #include "tools/replay/rewind.h"
@@ -24,10 +24,7 @@ constexpr std::uint64_t kPage = 2ull << 20;
 
 std::string own(const std::string& name) { return QUARRY_TEST_DATA "/traces/" + name + ".pickle.gz"; }
 
-std::string shared(const std::string& name) {
-  const char* root = std::getenv("QUARRY_SHARED");
-  return std::string(root != nullptr ? root : "../shared") + "/traces/" + name;
-}
+std::string shared(const std::string& name) { return (test::shared_folder() / "traces" / name).string(); }
 
 bool there(const std::string& path) { return std::filesystem::exists(path); }
 

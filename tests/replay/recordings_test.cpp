@@ -1,5 +1,4 @@
 // Recordings of real jobs: every address must come back.
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -8,6 +7,7 @@
 #include <quarry/stats/read.h>
 #include <nlohmann/json.hpp>
 
+#include "support/shared_folder.h"
 #include "tools/replay/replay.h"
 
 namespace quarry::tools {
@@ -83,11 +83,9 @@ TEST(OwnRecordings, several_streams_are_seen) {
   EXPECT_EQ(replay_recording(own_trace("prefetch_streams")).run->foreign_uses, 73u);
 }
 
-// Files of other people, read in place: QUARRY_SHARED, else ../shared beside the repository.
+// Files of other people.
 std::string public_trace(const std::string& name) {
-  const char* shared = std::getenv("QUARRY_SHARED");
-  const std::string folder = shared != nullptr ? shared : std::string(QUARRY_TEST_DATA) + "/../../../shared";
-  return folder + "/traces/public/" + name + ".pickle";
+  return (test::shared_folder() / "traces" / "public" / (name + ".pickle")).string();
 }
 
 class PublicRecording : public testing::TestWithParam<Recording> {

@@ -2,13 +2,14 @@
 // plain data. Sums are modulo 2^64.
 #include <quarry/stats/read.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <ostream>
 #include <set>
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include "support/shared_folder.h"
 
 namespace quarry::test {
 namespace {
@@ -116,11 +117,7 @@ void expect_contents(const fs::path& folder, const Recording& expected) {
 }
 
 // The public recordings are not part of the repository.
-fs::path public_folder() {
-  const char* shared = std::getenv("QUARRY_SHARED");
-  const fs::path root = shared != nullptr ? fs::path(shared) : fs::path(QUARRY_TEST_DATA) / "../../../shared";
-  return root / "traces" / "public";
-}
+fs::path public_folder() { return shared_folder() / "traces" / "public"; }
 
 class PublicRecordings : public ::testing::TestWithParam<Recording> {};
 

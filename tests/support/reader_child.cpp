@@ -7,14 +7,10 @@
 
 #include <fstream>
 
+#include "support/sanitized.h"
+
 namespace quarry::test {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 constexpr rlim_t kSecondsUntilHung = 60;
 

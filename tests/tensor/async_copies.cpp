@@ -1,6 +1,7 @@
 #include "tensor/async_copies.h"
 
 #include <array>
+#include <memory>
 #include <random>
 #include <stdexcept>
 #include <vector>
@@ -27,7 +28,7 @@ class Schedule {
  public:
   explicit Schedule(std::uint64_t seed) : random_(seed) {
     for (std::size_t i = 0; i < kStreams; ++i) {
-      handles_.at(i) = i == 0 ? nullptr : places_.sim->create_stream();
+      handles_.at(i) = i == 0 ? nullptr : places_.create_stream();
       queues_.push_back(places_.device.on(handles_.at(i)));
     }
   }
@@ -73,8 +74,7 @@ class Schedule {
       default:
         copy();
     }
-    const std::vector<sim::Hazard> hazards = places_.sim->take_hazards();
-    return hazards.empty() ? std::string() : describe(hazards.front());
+    return places_.hazard();
   }
 
   Dims some_size() { return {static_cast<std::int64_t>(1) << (6 + below(2) * 5)}; }
@@ -153,11 +153,7 @@ class Schedule {
 
   void lag() {
     void* const handle = handles_.at(below(kStreams));
-    const std::size_t kind = below(4);
-    if (kind == 0) places_.sim->hold(handle);
-    if (kind == 1) places_.sim->unhold(handle);
-    if (kind == 2) places_.sim->complete(handle);
-    if (kind == 3) places_.sim->advance(1000 << below(8));
+    places_.lag(handle, random_());
   }
 
   std::string check_one() {
@@ -173,8 +169,8 @@ class Schedule {
 
   std::string nothing_left() {
     must(queues_[0].synchronize());
-    (void)places_.sim->synchronize_device();
-    for (const sim::Hazard& hazard : places_.sim->take_hazards()) return describe(hazard);
+    places_.wait_for_all();
+    if (std::string hazard = places_.hazard(); !hazard.empty()) return hazard;
     for (const Place* place : {&places_.device, &places_.pinned}) {
       place->memory().empty_cache();
       if (place->memory().ledger().live_blocks != 0) return "a live block is left";
@@ -185,7 +181,8 @@ class Schedule {
   }
 
   std::mt19937_64 random_;
-  Places places_;
+  std::unique_ptr<Places> owned_ = make_places();
+  Places& places_ = *owned_;
   std::array<void*, kStreams> handles_{};
   std::vector<Place> queues_;
   std::vector<Tracked> tensors_;

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include <quarry/tensor/planted_omission.h>
-#include "tensor/places.h"
+#include "tensor/sim_places.h"
 
 namespace quarry::tensor_tests {
 namespace {
@@ -36,7 +36,7 @@ TEST(AsyncCopies, WithoutTheRecordSchedulesFindIt) {
 }
 
 // A pinned block goes while its copy has not run yet; the next tensor of its size is written by the host.
-std::vector<float> copy_from_a_dropped_tensor(Places& places) {
+std::vector<float> copy_from_a_dropped_tensor(SimPlaces& places) {
   void* const handle = places.sim->create_stream();
   const Place side = places.device.on(handle);
   places.sim->hold(handle);
@@ -48,14 +48,14 @@ std::vector<float> copy_from_a_dropped_tensor(Places& places) {
 }
 
 TEST(AsyncCopies, ADroppedSourceKeepsItsBytes) {
-  Places places;
+  SimPlaces places;
   EXPECT_EQ(copy_from_a_dropped_tensor(places), std::vector<float>(1000, 1));
   const Omission omission;
   EXPECT_EQ(copy_from_a_dropped_tensor(places), std::vector<float>(1000, 2));
 }
 
 // A device block is read by a copy on another stream when it goes; its own stream then writes the next tensor.
-std::vector<sim::Hazard> reuse_while_another_stream_reads(Places& places) {
+std::vector<sim::Hazard> reuse_while_another_stream_reads(SimPlaces& places) {
   void* const handle = places.sim->create_stream();
   places.sim->hold(handle);
   std::optional<Tensor> source = must(full(places.device, {1000}, 1));
@@ -69,7 +69,7 @@ std::vector<sim::Hazard> reuse_while_another_stream_reads(Places& places) {
 }
 
 TEST(AsyncCopies, ABlockIsNotReusedWhileAnotherStreamReadsIt) {
-  Places places;
+  SimPlaces places;
   EXPECT_EQ(reuse_while_another_stream_reads(places).size(), 0u);
   const Omission omission;
   const std::vector<sim::Hazard> hazards = reuse_while_another_stream_reads(places);
@@ -79,7 +79,7 @@ TEST(AsyncCopies, ABlockIsNotReusedWhileAnotherStreamReadsIt) {
 
 // Pinned copies return before they have run; the host waits when it reads.
 TEST(AsyncCopies, PinnedIsAsynchronousPageableIsNot) {
-  Places places;
+  SimPlaces places;
   const Tensor device = must(full(places.device, {1000}, 3));
   places.sim->hold(nullptr);
   const Tensor pinned = must(device.to(places.pinned));

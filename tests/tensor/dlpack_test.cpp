@@ -1,5 +1,5 @@
 // DLPack between our own two sides, and what a foreign side may do wrong. dlpack_numpy.py does it with NumPy.
-#include "tensor/places.h"
+#include "tensor/sim_places.h"
 
 #include <quarry/tensor/dlpack.h>
 
@@ -9,7 +9,7 @@ namespace {
 class Dlpack : public testing::Test {
  protected:
   void TearDown() override { places_.expect_clean(); }
-  Places places_;
+  SimPlaces places_;
 };
 
 TEST_F(Dlpack, ThereAndBackSharesTheMemory) {

@@ -1,9 +1,10 @@
-// Places for the tests: pageable memory, pinned memory of a simulated device, the device; and what must be true of all
-// at the end.
+// Places for the tests: pageable memory, a device, pinned memory of that device; and what must be true of all at the
+// end. The device is the simulated one (sim_places.cpp), or a GPU in the programs of gpu_check.sh (gpu/tensor.cpp).
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -11,9 +12,7 @@
 #include <vector>
 
 #include <quarry/allocator/allocator.h>
-#include <quarry/allocator/sim/device.h>
 #include <quarry/tensor/place.h>
-#include <quarry/tensor/sim_place.h>
 #include <quarry/tensor/tensor.h>
 
 namespace quarry::tensor_tests {
@@ -26,15 +25,21 @@ T must(Result<T> result) {
 }
 
 struct Places {
-  std::shared_ptr<sim::Device> sim = std::make_shared<sim::Device>(sim::DeviceOptions{.backing = sim::Backing::memfd});
-  Place host = Place::host(must(open_host()));
-  Place device = Place::device(must(Allocator::open(sim)), make_sim_executor(sim));
-  Place pinned = Place::pinned(must(open_pinned(device.memory())));
+  explicit Places(Place device_place) : device(std::move(device_place)) {}
+  virtual ~Places() = default;
+
+  // A stream of the device; it lives at least as long as this.
+  virtual void* create_stream() = 0;
+  // The device falls behind with a stream, or catches up, as `random` says.
+  virtual void lag(void* stream, std::uint64_t random) = 0;
+  virtual void wait_for_all() = 0;
+  // The first hazard since the last call; empty if there was none, or where nobody looks for them.
+  virtual std::string hazard() = 0;
 
   // Every block freed, every structure sound, no hazard. Waits for the device first.
   void expect_clean() {
-    (void)sim->synchronize_device();
-    for (const sim::Hazard& hazard : sim->take_hazards()) ADD_FAILURE() << describe(hazard);
+    wait_for_all();
+    EXPECT_EQ(hazard(), "");
     for (Place* place : {&host, &device, &pinned}) {
       place->memory().empty_cache();
       const Ledger ledger = place->memory().ledger();
@@ -44,20 +49,32 @@ struct Places {
       EXPECT_EQ(place->memory().validate(), "");
     }
   }
+
+  Place host = Place::host(must(open_host()));
+  Place device;
+  Place pinned = Place::pinned(must(open_pinned(device.memory())));
 };
 
-// Runs a test in pageable memory and on the simulated device.
+// On a device of its own, as far as an allocator can tell; and the places of EachPlace by name, "host" or another.
+std::unique_ptr<Places> make_places();
+std::vector<const char*> place_names();
+
+// Runs a test in each of these places.
 class EachPlace : public testing::TestWithParam<const char*> {
  protected:
   Place place() const { return std::string(GetParam()) == "host" ? places_.host : places_.device; }
   void TearDown() override { places_.expect_clean(); }
 
-  Places places_;
+ private:
+  std::unique_ptr<Places> owned_ = make_places();
+
+ protected:
+  Places& places_ = *owned_;
 };
 
 inline std::string name_of(const testing::TestParamInfo<const char*>& place) { return place.param; }
 
-#define QUARRY_IN_EACH_PLACE(Suite) INSTANTIATE_TEST_SUITE_P(, Suite, testing::Values("host", "sim"), name_of)
+#define QUARRY_IN_EACH_PLACE(Suite) INSTANTIATE_TEST_SUITE_P(, Suite, testing::ValuesIn(place_names()), name_of)
 
 template <class T>
 std::vector<T> values(const Tensor& tensor) {

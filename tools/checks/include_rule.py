@@ -4,7 +4,9 @@
 Reads the #include lines of the product code and fails on a breach:
   - a folder includes only itself and the folders below it; stats and tensor do not know each other;
   - of another folder only its public headers (the lists in the folders' CMakeLists.txt);
-  - allocator includes no third party at all: the standard library, and POSIX in the files that talk to the system.
+  - allocator includes no third party at all: the standard library, and POSIX in the files that talk to the system;
+  - the CUDA runtime and CUB are for the CUDA part of the tensor, and CUB's header for the benchmark beside it;
+  - nothing that a .cu file includes, by whatever way through our headers, is a logging or formatting library.
 The tests may include everything.
 
 usage: include_rule.py ROOT PUBLIC_HEADER...     PUBLIC_HEADER as spelled after quarry/, e.g. allocator/allocator.h
@@ -33,6 +35,9 @@ ALSO_FOR_TOOLS = ("allocator/heap/pytorch_rules.h",)
 # Where the allocator may talk to the system.
 POSIX_PLACES = ("allocator/driver/", "allocator/sim/memory")
 CUDA_PLACES = ("allocator/driver/cuda.cpp",)
+CUDA_RUNTIME = re.compile(r"cuda_runtime(_api)?\.h|(cub|thrust|cuda|cooperative_groups)/.*")
+CUDA_RUNTIME_PLACES = ("tensor/kernels.cu", "tensor/device_", "tensor/cuda_", "bench/peers/")
+NOT_FOR_KERNELS = re.compile(r"(fmt|spdlog)/.*")
 
 STANDARD = set("""
 algorithm any array atomic barrier bit bitset cassert cctype cerrno cfenv cfloat charconv chrono cinttypes climits
@@ -76,7 +81,9 @@ def breach_of_own(folder, path, public):
 
 
 def breach_of_foreign(file, name):
-    """Third party is free above the allocator; there it does not exist."""
+    """Third party is free above the allocator but for CUDA; in it there is none."""
+    if CUDA_RUNTIME.fullmatch(name) and not file.startswith(CUDA_RUNTIME_PLACES):
+        return "the CUDA runtime outside of the CUDA part of the tensor"
     if not file.startswith("allocator/") or name in STANDARD:
         return None
     if POSIX.fullmatch(name):
@@ -95,7 +102,25 @@ def breach(file, quote, name, public):
     return breach_of_foreign(file, name)
 
 
+def reached(root, file, seen):
+    """Every line that `file` includes, its own headers followed: (where, number, name)."""
+    for number, _, name in includes(os.path.join(root, file)):
+        yield file, number, name
+        path = own_spelling(name)
+        if path and path not in seen and os.path.isfile(os.path.join(root, path)):
+            seen.add(path)
+            yield from reached(root, path, seen)
+
+
+def breaches_of_kernels(root):
+    for kernels in (file for file in source_files(root, BELOW) if file.endswith(".cu")):
+        for file, number, name in reached(root, kernels, set()):
+            if NOT_FOR_KERNELS.fullmatch(name):
+                yield f"{file}:{number}: <{name}>: {kernels} includes it"
+
+
 def breaches(root, public):
+    yield from breaches_of_kernels(root)
     for file in source_files(root, BELOW):
         for number, quote, name in includes(os.path.join(root, file)):
             reason = breach(file, quote, name, public)
@@ -126,6 +151,12 @@ SELF_TEST = {  # file: (line, whether it is a breach)
     "stats/e.cpp": ("<fmt/format.h>", False),
     "stats/f.cpp": ('"../tensor/tensor.h"', True),
     "tensor/a.cpp": ("<quarry/stats/trace.h>", True),
+    "tensor/b.cpp": ("<cuda_runtime_api.h>", True),
+    "tensor/cuda_place.cpp": ("<cuda_runtime_api.h>", False),
+    "tensor/kernels.cu": ("<quarry/tensor/device_loop.cuh>", False),
+    "tensor/device_loop.cuh": ("<fmt/format.h>", True),
+    "tensor/device_reduce.cuh": ("<cub/cub.cuh>", False),
+    "stats/g.cpp": ("<thrust/sort.h>", True),
     "tools/cli/a.cpp": ("<quarry/allocator/heap/pytorch_rules.h>", False),
     "tools/cli/b.cpp": ("<quarry/allocator/space.h>", True),
     "tools/cli/c.cpp": ("<quarry/stats/formats/pickle.h>", True),

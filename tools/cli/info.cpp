@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -17,6 +16,7 @@
 #include "tools/cli/conf.h"
 #include "tools/cli/exit_code.h"
 #include "tools/cli/table.h"
+#include "tools/device_name.h"
 
 namespace quarry::tools {
 namespace {
@@ -37,13 +37,11 @@ struct Backend {
 };
 
 Result<Backend> open_gpu(const std::string& device) {
-  const std::size_t colon = device.find(':');
-  const std::string number = colon == std::string::npos ? "0" : device.substr(colon + 1);
-  constexpr std::size_t kMostDigits = 4;
-  if (number.size() > kMostDigits) return Error{ErrorCode::invalid, "there is no device " + number};
-  Result<std::shared_ptr<Driver>> driver = make_cuda_driver(std::stoi(number));
+  const Result<int> ordinal = cuda_ordinal(device);
+  if (!ordinal) return ordinal.error();
+  Result<std::shared_ptr<Driver>> driver = make_cuda_driver(*ordinal);
   if (!driver) return driver.error();
-  return Backend{"cuda:" + number, "as asked", *std::move(driver)};
+  return Backend{fmt::format("cuda:{}", *ordinal), "as asked", *std::move(driver)};
 }
 
 // Of a GPU if one answers, else locked by this process.
@@ -143,15 +141,8 @@ int run_info(const InfoArguments& arguments) {
   return kExitDone;
 }
 
-// auto, sim, host, pinned, cuda or cuda:N.
-std::string check_device(const std::string& text) {
-  constexpr std::string_view kGpu = "cuda:";
-  const bool numbered = text.size() > kGpu.size() && text.starts_with(kGpu) &&
-                        text.find_first_not_of("0123456789", kGpu.size()) == std::string::npos;
-  const bool known =
-      text == "auto" || text == "sim" || text == "host" || text == "pinned" || text == "cuda" || numbered;
-  return known ? "" : "must be auto, cuda, cuda:N, sim, host or pinned";
-}
+// The devices, and pinned memory.
+std::string check_space(const std::string& text) { return text == "pinned" ? "" : check_device_name(text); }
 
 }  // namespace
 
@@ -159,7 +150,7 @@ void add_info(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<InfoArguments>();
   CLI::App* info = app.add_subcommand("info", "The device taken, what it can do, and the options in force");
   info->add_option("--device", arguments->device, "auto, cuda[:N], sim, host or pinned")
-      ->check(CLI::Validator(check_device, "DEVICE"))
+      ->check(CLI::Validator(check_space, "DEVICE"))
       ->capture_default_str();
   info->add_option("--set", arguments->sets, "An option, key=value; may be given again")->allow_extra_args(false);
   info->add_option("--units", arguments->units, "Of sizes")->check(CLI::IsMember(&unit_names()))->capture_default_str();

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "tools/cli/demo.h"
 #include "tools/cli/exit_code.h"
 #include "tools/cli/info.h"
 #include "tools/cli/replay.h"
@@ -24,8 +25,10 @@ int run(int argc, char** argv) {
       "                                       how much memory would each policy have reserved?\n"
       "  quarry replay case.ops               a script with expectations, step by step\n"
       "  quarry info                          device and options\n"
+      "  quarry demo                          what a tensor takes, shown step by step\n"
       "`quarry SUBCOMMAND --help` has more. Exit codes: 0 done, 1 mismatch, 2 usage, 3 bad input, 4 incomplete input.");
   quarry::tools::add_info(app, exit_code);
+  quarry::tools::add_demo(app, exit_code);
   quarry::tools::add_replay(app, exit_code);
   try {
     app.parse(argc, argv);
