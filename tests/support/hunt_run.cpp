@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -91,6 +92,8 @@ class Run {
       case Act::write:
         return use(step);
       case Act::free:
+        // A program that frees a block while another thread tells of a use of it is wrong.
+        if (used_ == step.block) return;
         blocks_.extract(step.block);  // out of the map first: others use it meanwhile
         return;
       case Act::note_wait:
@@ -161,7 +164,9 @@ class Run {
   void use(const Step& step) {
     const auto found = blocks_.find(step.block);
     if (found == blocks_.end() || closing_[step.stream] || !pools_.may_queue(step.thread, step.stream)) return;
+    const auto outer = std::exchange(used_, step.block);
     if (pools_.use(step, queues_[step.stream], found->second)) ++coverage_.uses;
+    used_ = outer;
   }
 
   // The program makes one stream wait for another, and says so at once. A capturing stream would draw the other in.
@@ -237,8 +242,9 @@ class Run {
   std::array<Queue, kStreams> queues_{};
   std::array<bool, kStreams> closing_{};
   std::map<std::uint32_t, TrackedBlock> blocks_;
-  std::size_t next_ = 0;        // step
-  std::size_t end_inside_ = 0;  // of the outer step
+  std::size_t next_ = 0;               // step
+  std::size_t end_inside_ = 0;         // of the outer step
+  std::optional<std::uint32_t> used_;  // by the step that is being done
   const Step* outer_ = nullptr;
   std::string failed_;
 };
