@@ -215,6 +215,7 @@ class Space final : public HeapHost {
   PageMapper page_mapper_;  // guarded by grow_mutex_
 
   mutable std::mutex grow_mutex_;
+  const Pool* climbing_ = nullptr;  // guarded by grow_mutex_: whose request it is; released meanwhile or not, it stays
   mutable std::mutex event_mutex_;
   mutable std::mutex heap_mutex_;
   Options options_;

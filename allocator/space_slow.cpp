@@ -92,7 +92,9 @@ Result<Block*> Space::allocate_slow(const Request& request, Pool& pool, const Pl
   if (pool.heap == nullptr) return Error{ErrorCode::invalid, "the pool was released meanwhile"};
   if (Block* block = pool.heap->find(placement); block != nullptr) return hand_out(block, request);
   SpaceClimber climber(*this, pool, placement, lock);
+  climbing_ = &pool;
   const Climb climb = paged() ? climb_paged(climber) : climb_pytorch(climber);
+  climbing_ = nullptr;
   if (climb.outcome == Outcome::served) return hand_out(climb.block, request);
   return refuse(request, pool, placement, climb, lock);
 }
@@ -175,7 +177,7 @@ Bytes Space::release_unused(const Pool* own_pool, bool default_pool) {
     flush_front(pool);
     const bool idle = pool.use_count == 0 || &pool == own_pool || (default_pool && &pool == &default_pool_);
     if (idle) released += pool.heap->release_cached();
-    if (pool.use_count == 0 && pool.heap->empty()) erase_pool(pool);
+    if (pool.use_count == 0 && pool.heap->empty() && &pool != climbing_) erase_pool(pool);
   }
   return released;
 }

@@ -53,6 +53,21 @@ TEST_F(Pools, AScopeTakesRequestsUntilItsEnd) {
   EXPECT_FALSE(gpu_->end_pool(kPool)) << "no scope is open";
 }
 
+// The ladder gives back what released pools hold; the one whose request climbs it must not go away below it.
+TEST_F(Pools, OneThatIsReleasedWhileItAsksForMemoryStays) {
+  const Allocation held = get(600_MiB);
+  begin(kPool);
+  gpu_->add_reclaim_callback([&] {
+    if (gpu_->end_pool(kPool)) release(kPool);
+    return true;
+  });
+  const Result<Allocation> refused = gpu_->allocate((600_MiB).count);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::out_of_memory);
+  EXPECT_EQ(gpu_->validate(), "");
+  EXPECT_TRUE(gpu_->allocate((100_MiB).count));
+}
+
 TEST_F(Pools, TheLastScopeThatMatchesWins) {
   const Stream one = stream(1);
   begin(kPool);
