@@ -115,6 +115,7 @@ class Allocator {
  public:
   // Opens a space on `driver`. Fails when the driver does not answer or an option is out of its limits.
   static Result<Allocator> open(std::shared_ptr<Driver> driver, const Options& options = {});
+  // What the space gets its memory from; another space may be opened on it.
   const std::shared_ptr<Driver>& driver() const;
 
   Allocator(const Allocator& other);

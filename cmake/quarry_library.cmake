@@ -2,8 +2,9 @@
 #   [PUBLIC target...] [PRIVATE target...] [HEADER_ONLY target...])
 #
 # Makes the library of the folder it is called in: target quarry_NAME, for users quarry::NAME, file libquarry_NAME.a. NAME
-# is FOLDER and SOURCES are all there are, unless said otherwise. PUBLIC_HEADERS are what others may include; they are installed, and checks/include_rule.py gets
-# the same list. PRIVATE libraries are linked by every user of a static library; HEADER_ONLY ones end with our compile.
+# is FOLDER and SOURCES are all there are, unless said otherwise. PUBLIC_HEADERS are what others may include; they are
+# installed, and checks/include_rule.py gets the same list. PRIVATE libraries are linked by every user of a static
+# library; HEADER_ONLY ones end with our compile.
 include_guard()
 
 function(quarry_library folder)
